@@ -1,0 +1,47 @@
+# Every target does all the set-up it needs: Python >= 3.11, a JDK 17 and make are enough.
+SHELL := /bin/bash
+PYTHON ?= python3
+UV := .tools/bin/uv
+RUN := .venv/bin
+
+.PHONY: setup demo test lint bench soak kernel lock clean
+
+setup: .venv/.done
+
+$(UV):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "headrace needs Python 3.11 or newer; this one is " + sys.version.split()[0])'
+	@command -v javac >/dev/null || { echo "headrace needs a JDK 17 or 21: install one (Debian: apt-get install openjdk-17-jdk-headless)"; exit 1; }
+	@echo "setting up uv ..."
+	@$(PYTHON) -m venv .tools && .tools/bin/pip install -q --disable-pip-version-check uv==0.13.7
+
+.venv/.done: $(UV) pyproject.toml requirements.lock kernel/build.py src/headrace/version.py $(shell find kernel/src -type f)
+	@echo "installing headrace and building its kernel ..."
+	@test -x $(RUN)/python || $(UV) venv --quiet --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
+	@$(UV) pip sync --quiet requirements.lock
+	@$(UV) pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# After a change of the dependencies in pyproject.toml.
+lock: $(UV)
+	@$(UV) pip compile --quiet --universal --group dev --generate-hashes --no-header --no-annotate pyproject.toml -o requirements.lock
+
+kernel: setup
+	@$(RUN)/python kernel/build.py
+
+demo: setup
+	@$(RUN)/headrace demo
+
+lint: setup
+	@$(RUN)/ruff check .
+	@$(RUN)/ruff format --check .
+	@$(RUN)/pyright
+	@$(RUN)/lint-imports
+
+test: setup lint
+	@$(RUN)/pytest
+
+bench: setup
+	@$(RUN)/python -m bench
+
+clean:
+	rm -rf .venv .tools src/headrace/_kernel

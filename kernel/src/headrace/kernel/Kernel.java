@@ -1,0 +1,16 @@
+package headrace.kernel;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+
+/** Says which kernel this is, so that Python can refuse one that is not its own. */
+public final class Kernel {
+  private Kernel() {}
+
+  public static String version() throws IOException {
+    try (InputStream in = Kernel.class.getResourceAsStream("version.txt")) {
+      return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+    }
+  }
+}
