@@ -1,0 +1,1 @@
+"""Plan -> Spark. `jvm` is the one file that touches py4j."""
