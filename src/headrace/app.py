@@ -1,0 +1,85 @@
+"""App: a streaming application, declared in one file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from headrace.errors import PlanError
+from headrace.plan import build, draw
+from headrace.plan.callsite import CallSite, call_site
+from headrace.plan.durations import Duration
+from headrace.plan.nodes import Bad, Format, Node, Source, Write
+from headrace.plan.queries import QuerySpec, check_name, queries
+from headrace.plan.schema import Schema
+from headrace.stream import Stream
+
+if TYPE_CHECKING:
+    from headrace.runtime.run import Summary
+
+
+class App:
+    """A named application: the streams it reads, what it makes of them, and where that goes."""
+
+    def __init__(self, name: str) -> None:
+        site = call_site()
+        self.name = check_name(name, "application", site.where)
+        self.where = site.where
+        self._sources: dict[str, Source] = {}
+        self._writes: list[Write] = []
+
+    def stream(
+        self,
+        topic: str,
+        *,
+        schema: Schema | None = None,
+        time: str | None = None,
+        lateness: Duration | None = None,
+        format: Format = "json",
+        bad: Bad = "fail",
+        start: Literal["earliest", "latest"] = "earliest",
+    ) -> Stream:
+        """Reads a topic.
+
+        `time` is the column of the event's time (without it: the record's timestamp in the log), and `lateness` how much
+        later than a newer event one may come and still count. `bad` says what happens to a record that can't be decoded:
+        "fail" stops and names it, "skip" counts it. `start` is where the first run begins.
+        """
+        site = call_site()
+        if topic in self._sources:
+            first = self._sources[topic].where
+            raise PlanError(f"the topic {topic!r} is a stream of this app already, from {first.file}:{first.line}", where=site.where, fix="use that one")
+        node = build.source(topic, site, fields=schema, time=time, lateness=lateness, format=format, bad=bad, start=start)
+        self._sources[topic] = node
+        return Stream(self, node)
+
+    def queries(self) -> tuple[QuerySpec, ...]:
+        """What runs: one query for each stream or table that is written."""
+        return queries(self.name, self._writes, self.where)
+
+    def describe(self, format: Literal["text", "mermaid", "json"] = "text") -> str:
+        """The topology, drawn."""
+        return draw.draw(draw.model(self.name, self.queries()), format)
+
+    def run(self, *, until: Literal["now"] | None = None, broker: str | None = None, master: str | None = None) -> Summary:
+        """Runs until it is stopped (Ctrl-C, SIGTERM), or, with until="now", until what is there now is processed."""
+        from headrace.runtime.run import run
+
+        return run(self, until=until, flags={"broker": broker, "master": master})
+
+    def _write(self, node: Node, topic: str, name: str | None, site: CallSite) -> None:
+        for write in self._writes:
+            if write.topic == topic:
+                raise PlanError(
+                    f"the topic {topic!r} is written already, at {write.where.file}:{write.where.line}",
+                    where=site.where,
+                    fix="merge() the two streams, or choose another topic",
+                )
+        if name is not None:
+            check_name(name, "query", site.where)
+        self._writes.append(Write(node=node, topic=topic, name=name or topic, named=name is not None, where=site.where))
+
+    def _repr_html_(self) -> str:
+        return draw.html(draw.model(self.name, self.queries()))
+
+    def __repr__(self) -> str:
+        return f"<App {self.name}: {len(self._writes)} written>"

@@ -1,0 +1,47 @@
+"""KeyedStream: a stream whose events belong to a key. WindowedStream: the same, cut into windows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.plan import build
+from headrace.plan.callsite import call_site
+from headrace.plan.nodes import Emit, Node, Window
+from headrace.stream import Stream
+
+if TYPE_CHECKING:
+    from headrace.app import App
+    from headrace.table import Table
+
+
+class KeyedStream(Stream):
+    """A stream with a key: aggregates and windows are per key, and the key is the key of what it writes."""
+
+    def __repr__(self) -> str:
+        return f"<KeyedStream of {', '.join(self.columns)} by {', '.join(self.key)}>"
+
+
+class WindowedStream:
+    """What `stream.window(...)` gives: it waits for `agg` or `count`."""
+
+    def __init__(self, app: App, node: Node, window: Window, emit: Emit) -> None:
+        self._app = app
+        self._node = node
+        self._window = window
+        self._emit: Emit = emit
+
+    def agg(self, **aggregates: str) -> Table | Stream:
+        """One row a key and window: the key, `window_start`, `window_end`, the aggregates, and `final`.
+
+        With emit="updates" a table (each row replaces the one before); with emit="final" a stream (each row comes once).
+        """
+        from headrace.table import Table
+
+        node = build.aggregate(self._node, aggregates, self._window, self._emit, call_site())
+        if node.kind == "table":
+            return Table(self._app, node)
+        return KeyedStream(self._app, node)
+
+    def count(self) -> Table | Stream:
+        """How many events, as the column `count`."""
+        return self.agg(count="count(*)")

@@ -1,0 +1,56 @@
+"""Durations: "5 minutes", "1 hour 30 minutes" or a timedelta; inside, whole microseconds."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from headrace.errors import PlanError, Where
+
+Duration = str | timedelta
+
+_UNITS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+_SHORT = {"us": "microsecond", "ms": "millisecond", "s": "second", "sec": "second", "m": "minute", "min": "minute", "h": "hour", "d": "day"}
+_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)")
+
+
+def micros(value: Duration, *, what: str, where: Where, zero: bool = False) -> int:
+    """The duration in microseconds; `what` names the argument in the error."""
+    total = _total(value) if isinstance(value, str) else round(value / timedelta(microseconds=1)) if isinstance(value, timedelta) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+    if total is None:
+        raise PlanError(
+            f"{what}={value!r} is not a duration", where=where, fix='write "5 minutes", "1 hour 30 minutes", "250 ms" or a timedelta'
+        )
+    if total < 0 or (total == 0 and not zero):
+        raise PlanError(f"{what}={value!r} must be longer than nothing", where=where, fix='write for example "5 minutes"')
+    return total
+
+
+def _total(text: str) -> int | None:
+    position, total = 0, 0.0
+    while match := _PART.match(text, position):
+        unit = match[2].lower()
+        unit = _SHORT.get(unit, unit.removesuffix("s"))
+        if unit not in _UNITS:
+            return None
+        total += float(match[1]) * _UNITS[unit]
+        position = match.end()
+    return round(total) if position and not text[position:].strip() else None
+
+
+def text(value: int) -> str:
+    """Back to words, the largest units first: 90_000_000 -> "1 minute 30 seconds"."""
+    parts: list[str] = []
+    for unit, size in sorted(_UNITS.items(), key=lambda item: -item[1]):
+        count, value = divmod(value, size)
+        if count:
+            parts.append(f"{count} {unit}{'s' if count > 1 else ''}")
+    return " ".join(parts) or "0 seconds"

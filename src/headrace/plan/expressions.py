@@ -1,0 +1,83 @@
+"""Expressions are Spark SQL text. What is known of one without Spark: the columns and functions it names."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from headrace.errors import PlanError, Where
+
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
+# Words that stand where a column could, as in timestampdiff(SECOND, a, b).
+_UNITS = {"microsecond", "millisecond", "second", "minute", "hour", "day", "dayofyear", "week", "month", "quarter", "year"}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Of one expression. `parsed` is False where only Spark can tell; then nothing is checked before Spark does."""
+
+    columns: tuple[str, ...]
+    functions: tuple[str, ...]
+    alias: str | None
+    parsed: bool
+
+
+@lru_cache(maxsize=4096)
+def facts(text: str) -> Facts:
+    try:
+        tree = sqlglot.parse_one(text, dialect="spark")
+    except (SqlglotError, RecursionError):
+        return Facts((), (), None, False)
+    alias = tree.alias if isinstance(tree, exp.Alias) else tree.name if isinstance(tree, exp.Column) else None
+    params = {ident.name.lower() for node in tree.find_all(exp.Lambda) for ident in node.expressions}
+    columns: list[str] = []
+    for column in tree.find_all(exp.Column):
+        first = column.parts[0].name
+        if isinstance(column.this, exp.Star) or first.lower() in params:
+            continue
+        columns.append(first)
+    functions = [node.name for node in tree.find_all(exp.Anonymous)]
+    return Facts(tuple(dict.fromkeys(columns)), tuple(dict.fromkeys(functions)), alias, True)
+
+
+def check_columns(text: str, columns: Sequence[str], *, hidden: Sequence[str], of: str, where: Where) -> None:
+    """Every column the expression names exists, or the error lists those that do."""
+    known = {name.lower() for name in (*columns, *hidden)}
+    for name in facts(text).columns:
+        if name.lower() not in known and name.lower() not in _UNITS:
+            raise unknown_column(name, columns, of=of, where=where)
+
+
+def unknown_column(name: str, columns: Iterable[str], *, of: str, where: Where) -> PlanError:
+    names = list(columns)
+    close = difflib.get_close_matches(name, names, n=1)
+    fix = f"did you mean {close[0]!r}? " if close else ""
+    return PlanError(f"no column {name!r} in {of}", where=where, fix=f"{fix}its columns are: {', '.join(names)}")
+
+
+def named(text: str, where: Where) -> tuple[str, str]:
+    """("price * qty as total") -> ("total", "price * qty"); a plain column is its own name."""
+    known = facts(text)
+    if known.alias is None:
+        raise PlanError(f"the expression {text!r} needs a name", where=where, fix=f'write "{text} as name" or name="{text}"')
+    tree = sqlglot.parse_one(text, dialect="spark")
+    if not isinstance(tree, exp.Alias):
+        return known.alias, text
+    return known.alias, text[: _alias_start(text)].rstrip()
+
+
+def _alias_start(text: str) -> int:
+    """Where ` as name` (or a bare trailing name) begins; the text before it is left as the user typed it."""
+    tokens = sqlglot.tokenize(text, dialect="spark")
+    start = tokens[-1].start
+    if len(tokens) > 1 and tokens[-2].text.lower() == "as":
+        start = tokens[-2].start
+    return start

@@ -1,0 +1,94 @@
+"""From what an app writes to what runs: one QuerySpec for each distinct thing that is written. Plain data, needs no JVM."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from headrace.errors import PlanError, Where
+from headrace.plan import durations
+from headrace.plan.nodes import Aggregate, Dedupe, Node, Source, Window, Write, walk
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,180}")
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySpec:
+    """One Spark query: what it reads, what it keeps, what it writes."""
+
+    app: str
+    name: str
+    node: Node
+    mode: Literal["append", "update"]
+    topics: tuple[str, ...]
+    sources: tuple[Source, ...]
+    state: tuple[str, ...]
+    where: Where = field(compare=False)
+
+
+def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec, ...]:
+    if not writes:
+        raise PlanError(f"the application {app!r} writes nothing", where=where, fix='end a stream or a table with .to("topic")')
+    groups: list[list[Write]] = []
+    for write in writes:
+        group = next((group for group in groups if group[0].node == write.node), None)
+        if group is None:
+            groups.append([write])
+        else:
+            group.append(write)
+    specs: list[QuerySpec] = []
+    for group in groups:
+        # A name that was given names the query; otherwise its first topic does, never a counter: state must survive edits elsewhere.
+        first = next((write for write in group if write.named), group[0])
+        if clash := next((spec for spec in specs if spec.name == first.name), None):
+            raise PlanError(f"two queries are called {first.name!r}; the other is at {clash.where}", where=first.where, fix="give one another name=")
+        specs.append(_spec(app, first, group))
+    return tuple(specs)
+
+
+def _spec(app: str, first: Write, group: Sequence[Write]) -> QuerySpec:
+    nodes = walk(first.node)
+    return QuerySpec(
+        app=app,
+        name=first.name,
+        node=first.node,
+        mode="update" if first.node.kind == "table" else "append",
+        topics=tuple(write.topic for write in group),
+        sources=tuple(node for node in nodes if isinstance(node, Source)),
+        state=tuple(shape for node in nodes if (shape := state_shape(node)) is not None),
+        where=first.where,
+    )
+
+
+def state_shape(node: Node) -> str | None:
+    """What a checkpoint must agree with, in words; None for a node that keeps nothing."""
+    match node:
+        case Aggregate():
+            what = ", ".join(f"{name}={text}" for name, text in node.aggregates)
+            by = f" by {', '.join(node.input.key)}" if node.input.key else ""
+            over = f" over {window_text(node.window)}, {node.emit}" if node.window else ""
+            return f"aggregate {what}{by}{over}"
+        case Dedupe():
+            bound = f" within {durations.text(node.within)}" if node.within is not None else ""
+            return f"dedupe {', '.join(node.by)}{bound}"
+        case _:
+            return None
+
+
+def window_text(window: Window) -> str:
+    match window.kind:
+        case "tumbling":
+            text = f"tumbling {durations.text(window.size)}"
+        case "hopping":
+            text = f"hopping {durations.text(window.size)} every {durations.text(window.every)}"
+        case "session":
+            text = f"session gap {durations.text(window.size)}"
+    return text + (f" offset {durations.text(window.offset)}" if window.offset else "")
+
+
+def check_name(name: str, what: str, where: Where) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise PlanError(f"{name!r} can't be the name of the {what}", where=where, fix="use letters, digits, '.', '_' and '-'")
+    return name

@@ -1,0 +1,104 @@
+"""Stream: events, one after the other. Every verb gives a new stream; nothing runs until the app does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from headrace.plan import build
+from headrace.plan.callsite import call_site
+from headrace.plan.durations import Duration
+from headrace.plan.nodes import Emit, Node, Window
+
+if TYPE_CHECKING:
+    from headrace.app import App
+    from headrace.keyed import KeyedStream, WindowedStream
+    from headrace.table import Table
+
+
+class Stream:
+    """A stream of events with named columns. Expressions are Spark SQL text; `_time` is the event's time."""
+
+    def __init__(self, app: App, node: Node) -> None:
+        self._app = app
+        self._node = node
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self._node.columns
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The key's columns; empty when there is none."""
+        return self._node.key
+
+    def where(self, condition: str) -> Stream:
+        """Keeps the events for which the condition holds: `where("price > 10")`."""
+        return self._next(build.filter(self._node, condition, call_site()))
+
+    def select(self, *columns: str, **named: str) -> Stream:
+        """Exactly these columns: `select("symbol", "price * qty as value", day="date(at)")`."""
+        return self._next(build.select(self._node, columns, named, call_site()))
+
+    def with_columns(self, **named: str) -> Stream:
+        """Adds columns, or replaces those of the same name: `with_columns(value="price * qty")`."""
+        return self._next(build.with_columns(self._node, named, call_site()))
+
+    def drop(self, *columns: str) -> Stream:
+        """Without these columns."""
+        return self._next(build.drop(self._node, columns, call_site()))
+
+    def explode(self, expression: str, *, name: str) -> Stream:
+        """One event for each element of an array: `explode("split(text, ' ')", name="word")`."""
+        return self._next(build.explode(self._node, expression, name, call_site()))
+
+    def apply(self, function: Callable[[Any], Any], *, columns: tuple[str, ...] | list[str] | None = None) -> Stream:
+        """Any function from DataFrame to DataFrame; name its columns if they change. It must keep `_time`."""
+        return self._next(build.apply(self._node, function, columns, call_site()))
+
+    def merge(self, *others: Stream) -> Stream:
+        """All events of these streams, which have the same columns."""
+        return self._next(build.merge((self._node, *(other._node for other in others)), call_site()))
+
+    def split(self, *conditions: str) -> tuple[Stream, ...]:
+        """One stream per condition and one for the rest; an event goes to the first that holds for it."""
+        return tuple(self._next(node) for node in build.split(self._node, conditions, call_site()))
+
+    def dedupe(self, *columns: str, within: Duration | None = None) -> Stream:
+        """The first event of those that are equal in these columns; `within` bounds how long they are remembered."""
+        return self._next(build.dedupe(self._node, columns, within, call_site()))
+
+    def key_by(self, *columns: str, **named: str) -> KeyedStream:
+        """Keyed by these columns, or by named expressions: `key_by("symbol", day="date(at)")`."""
+        from headrace.keyed import KeyedStream
+
+        return KeyedStream(self._app, build.key_by(self._node, columns, named, call_site()))
+
+    def window(self, window: Window, *, emit: Emit | None = None) -> WindowedStream:
+        """Windows over the stream, or over each key of a keyed one; then `agg` or `count`."""
+        from headrace.keyed import WindowedStream
+
+        return WindowedStream(self._app, self._node, window, build.checked_emit(self._node, window, emit, call_site()))
+
+    def agg(self, **aggregates: str) -> Table:
+        """Running aggregates, without a window: `agg(total="sum(price)", n="count(*)")`."""
+        from headrace.table import Table
+
+        return Table(self._app, build.aggregate(self._node, aggregates, None, "updates", call_site()))
+
+    def count(self) -> Table:
+        """The running count, as the column `count`."""
+        return self.agg(count="count(*)")
+
+    def to(self, topic: str, *, name: str | None = None) -> None:
+        """Writes to a topic. `name` names the query and its state; without it they are named after the topic."""
+        self._app._write(self._node, topic, name, call_site())  # pyright: ignore[reportPrivateUsage]
+
+    def _next(self, node: Node) -> Stream:
+        from headrace.keyed import KeyedStream
+
+        return KeyedStream(self._app, node) if node.key else Stream(self._app, node)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {', '.join(self.columns)}>"
