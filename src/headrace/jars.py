@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,7 @@ def _download_one(maven: Any, pin: Pin) -> Path:
             if last:
                 raise SetupError(
                     f"can't fetch {pin.coordinate}: {_reason(e)}",
-                    fix="check the network (HTTPS_PROXY is honoured, a Maven mirror goes into [repositories] of ~/.config/jgo.conf), "
+                    fix="check the network (HTTPS_PROXY counts; a mirror goes into [repositories] of ~/.config/jgo.conf), "
                     f"or copy {cache()} from a machine that has it",
                 ) from e
     raise AssertionError
@@ -208,7 +209,7 @@ def _closure(maven: Any, roots: Sequence[str]) -> list[str]:
 
 def _pin_lines(maven: Any, found: Sequence[str]) -> list[str]:
     with ThreadPoolExecutor(6) as pool:
-        paths = list(pool.map(lambda coordinate: _download_one(maven, Pin(coordinate, "")), found))
+        paths = list(pool.map(partial(_download_one, maven), [Pin(coordinate, "") for coordinate in found]))
     return [f'"{coordinate}" = "{_sha256(path)}"\n' for coordinate, path in zip(found, paths, strict=True)]
 
 

@@ -28,9 +28,7 @@ def require_java() -> Path:
         java = Path(found)
     major = major_version(java)
     if major < OLDEST:
-        raise SetupError(
-            f"Headrace needs Java 17 or 21, and {java} is Java {major}", fix=INSTALL + ", or point JAVA_HOME at one"
-        )
+        raise SetupError(f"Headrace needs Java 17 or 21; {java} is Java {major}", fix=INSTALL + ", or point JAVA_HOME at one")
     return java
 
 

@@ -1,0 +1,1 @@
+"""The log: the embedded Kafka, topics, consumer groups, sending and peeking."""

@@ -1,0 +1,127 @@
+"""The Kafka process: its files, its command line, its last words."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import uuid
+from base64 import urlsafe_b64encode
+from pathlib import Path
+
+from headrace import jars
+from headrace.errors import BrokerError
+
+LOG = "broker.log"
+_OUT = "broker.out"
+_DATA = "data"
+
+_SERVER = """\
+# Written at every start of the embedded broker.
+process.roles=broker,controller
+node.id=1
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+controller.listener.names=CONTROLLER
+# A static quorum reads its address here, not from the data: another port at the next start does no harm.
+controller.quorum.voters=1@127.0.0.1:{controller_port}
+log.dirs=data
+auto.create.topics.enable=false
+num.partitions=4
+default.replication.factor=1
+min.insync.replicas=1
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=8
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=8
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+share.coordinator.state.topic.num.partitions=8
+group.initial.rebalance.delay.ms=0
+# The default of 128 MB is a quarter of the heap.
+log.cleaner.dedupe.buffer.size=16777216
+"""
+
+_LOGGING = """\
+rootLogger.level = info
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = broker.log
+appender.file.filePattern = broker.%i.log
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{ISO8601} %p %c{1}: %m%n
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 3
+"""
+
+
+def version() -> str:
+    return next(pin.coordinate for pin in jars.pins("broker") if ":kafka_" in pin.coordinate).rpartition(":")[2]
+
+
+def mark(home: Path) -> str:
+    """What the broker of this folder carries on its command line."""
+    return f"-Dheadrace.broker={home}"
+
+
+def prepare(java: Path, home: Path, port: int, controller_port: int) -> None:
+    """Writes the settings; formats the data folder at the first start."""
+    (home / "server.properties").write_text(_SERVER.format(port=port, controller_port=controller_port))
+    (home / "log4j2.properties").write_text(_LOGGING)
+    if (home / _DATA / "meta.properties").exists():
+        return
+    # A format that was interrupted leaves a folder without meta.properties: nothing is in it yet.
+    shutil.rmtree(home / _DATA, ignore_errors=True)
+    cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A", 1)
+    done = subprocess.run(
+        [
+            *(java, "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+            *("kafka.tools.StorageTool", "format", "--cluster-id", cluster, "--config", "server.properties"),
+        ],
+        cwd=home,
+        env=_environment(),
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode != 0:
+        said = (done.stderr + done.stdout).strip().splitlines()[-3:]
+        raise BrokerError("can't prepare the broker's data folder\n  " + "\n  ".join(said), fix=f"look at {home}")
+
+
+def start(java: Path, home: Path, memory: str) -> subprocess.Popen[bytes]:
+    """Starts the node in a session of its own: Ctrl-C in an application does not reach it."""
+    with (home / _OUT).open("wb") as out:
+        return subprocess.Popen(
+            [
+                *(java, mark(home), f"-Xmx{memory}", "-XX:+UseG1GC", "-XX:+ExitOnOutOfMemoryError"),
+                *("-Dlog4j2.configurationFile=log4j2.properties", "kafka.Kafka", "server.properties"),
+            ],
+            cwd=home,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+
+
+def last_words(home: Path) -> str:
+    """The lines of the log that tell why the node stopped."""
+    lines: list[str] = []
+    for name in (LOG, _OUT):
+        if (home / name).exists():
+            lines += (home / name).read_text(errors="replace").splitlines()[-200:]
+    telling = [line for line in lines if re.search(r"\b(ERROR|FATAL)\b|^Caused by|Exception:|Error:", line)]
+    return "\n".join("  " + line.strip()[:300] for line in (telling or lines)[-5:])
+
+
+def _environment() -> dict[str, str]:
+    # By environment, not by option: the command line stays readable in ps.
+    return {**os.environ, "CLASSPATH": os.pathsep.join(map(str, jars.broker_jars()))}
