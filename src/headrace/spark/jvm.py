@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from pyspark.sql import SparkSession
+from py4j.protocol import Py4JError
+from pyspark.errors import IllegalArgumentException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from headrace.errors import PlanError
 
 
 def _jvm(spark: SparkSession) -> Any:
@@ -13,3 +22,180 @@ def _jvm(spark: SparkSession) -> Any:
 
 def kernel_version(spark: SparkSession) -> str:
     return str(_jvm(spark).headrace.kernel.Kernel.version())
+
+
+class LogRecord(NamedTuple):
+    """A record of a memory log. `epoch` and `cut` tell the batch that wrote it and how far that batch had read; else -1."""
+
+    key: bytes | None
+    value: bytes | None
+    timestamp: int
+    partition: int
+    offset: int
+    epoch: int
+    cut: int
+
+
+_LOG_IN = struct.Struct(">iq")
+_LOG_OUT = struct.Struct(">iqqqi")
+_LENGTH = struct.Struct(">i")
+
+
+def _memory_log(spark: SparkSession) -> Any:
+    return _jvm(spark).headrace.kernel.log.MemoryLog
+
+
+def memory_log_create(spark: SparkSession, name: str, topics: Mapping[str, int] | None = None) -> None:
+    """Creates a log, and topics with so many partitions; a topic not named here has 1 from its first use on."""
+    _memory_log(spark).create(name)
+    for topic, partitions in (topics or {}).items():
+        _memory_log(spark).createTopic(name, topic, partitions)
+
+
+def memory_log_drop(spark: SparkSession, name: str) -> None:
+    _memory_log(spark).drop(name)
+
+
+def memory_log_append(
+    spark: SparkSession, name: str, topic: str, records: Iterable[tuple[bytes | None, bytes | None, int, int]]
+) -> int:
+    """Appends (key, value, timestamp in microseconds, partition); readers see them after the next cut."""
+    packed = bytearray()
+    for key, value, timestamp, partition in records:
+        packed += _LOG_IN.pack(partition, timestamp)
+        for field in (key, value):
+            packed += _LENGTH.pack(-1 if field is None else len(field))
+            packed += field or b""
+    return int(_memory_log(spark).append(name, topic, bytes(packed)))
+
+
+def memory_log_advance(spark: SparkSession, name: str, topic: str, timestamp: int) -> None:
+    """Appends a punctuation: a row with nothing but `advance`, which moves event time without an event."""
+    _memory_log(spark).advance(name, topic, timestamp)
+
+
+def memory_log_cut(spark: SparkSession, name: str) -> int:
+    """Ends the interval that is to be the next batch, in all topics; returns its number."""
+    return int(_memory_log(spark).cut(name))
+
+
+def memory_log_size(spark: SparkSession, name: str, topic: str) -> int:
+    return int(_memory_log(spark).size(name, topic))
+
+
+def memory_log_read(spark: SparkSession, name: str, topic: str, start: int = 0) -> list[LogRecord]:
+    """The topic's records in order of arrival, from the `start`-th on, cut or not; punctuations count but are left out."""
+    packed = bytes(_memory_log(spark).read(name, topic, start))
+    records: list[LogRecord] = []
+    at = 0
+    while at < len(packed):
+        partition, offset, timestamp, epoch, cut = _LOG_OUT.unpack_from(packed, at)
+        key, at = _field(packed, at + _LOG_OUT.size)
+        value, at = _field(packed, at)
+        records.append(LogRecord(key, value, timestamp, partition, offset, epoch, cut))
+    return records
+
+
+def _field(packed: bytes, at: int) -> tuple[bytes | None, int]:
+    (length,) = _LENGTH.unpack_from(packed, at)
+    start = at + _LENGTH.size
+    return (None, start) if length < 0 else (packed[start : start + length], start + length)
+
+
+def check_streaming(frame: DataFrame, mode: str) -> None:
+    """What Spark says of a streaming plan when a query starts, said before it starts."""
+    jvm = _jvm(frame.sparkSession)
+    modes = jvm.org.apache.spark.sql.catalyst.streaming.InternalOutputModes
+    output = modes.Append() if mode == "append" else modes.Update()
+    checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+    checker.checkForStreaming(frame._jdf.queryExecution().analyzed(), output)  # pyright: ignore
+
+
+def decode_json(
+    spark: SparkSession, value: Column, topic: Column, partition: Column, offset: Column, *, schema: StructType, fail: bool
+) -> Column:
+    """A record's value, JSON in UTF-8, as a struct: the schema's fields and, last, `_bad`, the cause when the record is bad.
+
+    With `fail`, a bad record stops the query instead. Select the column once under a name and use its fields by that name:
+    Spark never merges or copies it, so used twice it decodes twice.
+    """
+    columns: list[Any] = [column._jc for column in (value, topic, partition, offset)]  # pyright: ignore
+    try:
+        decoded = _jvm(spark).headrace.kernel.json.JsonDecoder.column(*columns, schema.json(), fail)
+    except IllegalArgumentException as error:
+        raise PlanError(str(error).partition("\n")[0]) from None
+    from pyspark.sql.classic.column import Column as ClassicColumn
+
+    return ClassicColumn(decoded)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a query stopped, without Java: the chain of causes as class names and one text, and what Spark blames."""
+
+    classes: tuple[str, ...]
+    text: str
+    sentence: str
+    condition: str
+    fragments: tuple[str, ...]
+    python: str | None
+    trace: str
+
+
+def failure(query: StreamingQuery) -> Failure | None:
+    """The failure of a query that stopped; None if it was stopped on purpose or runs."""
+    option = query._jsq.exception()  # pyright: ignore
+    if not option.isDefined():
+        return None
+    exception: Any = option.get()
+    chain: list[Any] = []
+    current: Any = exception.cause()
+    while current is not None and len(chain) < 20:
+        chain.append(current)
+        current = current.getCause()
+    classes = tuple(str(link.getClass().getName()) for link in chain)
+    texts = [str(link.getMessage() or "") for link in chain]
+    text = "\n".join(texts)
+    condition, fragments = "", list[str]()
+    for name, link in zip(classes, chain, strict=True):
+        if name.startswith("org.apache.spark."):
+            condition = condition or str(_call(link, "getCondition") or "")
+            for context in _call(link, "getQueryContext") or []:
+                fragments += [str(found) for found in (_call(context, "fragment"),) if found]
+    return Failure(
+        classes=classes,
+        text=text,
+        sentence=_sentence(texts),
+        condition=condition,
+        fragments=tuple(fragments),
+        python=_python_error(text),
+        trace=str(exception.toString()),
+    )
+
+
+def _call(target: Any, method: str) -> Any:
+    """Not every exception of Spark answers; one that does not has nothing to tell."""
+    try:
+        return getattr(target, method)()
+    except Py4JError:
+        return None
+
+
+def _sentence(texts: list[str]) -> str:
+    """The innermost message that says something, in one line."""
+    for text in reversed(texts):
+        line = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", text.strip().split("\n")[0])
+        line = re.sub(r"\s*SQLSTATE: \w+.*$", "", line)
+        if line:
+            return line
+    return texts[0].split("\n")[0] if texts else "unknown cause"
+
+
+def _python_error(text: str) -> str | None:
+    """The last line of a Python traceback, and where in the user's function it arose."""
+    if "Traceback (most recent call last)" not in text:
+        return None
+    lines = [line for line in text.split("Traceback (most recent call last)", 1)[1].splitlines() if line.strip()]
+    frames = [m for line in lines if (m := re.match(r'\s*File "([^"]+)", line (\d+), in (\S+)', line)) and "/pyspark/" not in m[1]]
+    last = next((line.strip() for line in lines if re.match(r"^[A-Za-z_][\w.]*(Error|Exception|Warning|Interrupt|Exit)\b", line)), "a Python error")
+    return last + (f" (in {frames[-1][3]}, {frames[-1][1]}:{frames[-1][2]})" if frames else "")
