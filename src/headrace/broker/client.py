@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,6 @@ from headrace.errors import ConfigError
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Producer
-    from confluent_kafka.admin import AdminClient
 
 ALLOWED: Mapping[str, str] = MappingProxyType(
     {
@@ -47,7 +47,7 @@ _LOGIN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Connection:
     """A broker's address and the settings to reach it with."""
 
@@ -102,7 +102,12 @@ class Connection:
         """The same as options of Spark's Kafka source and sink."""
         return {f"kafka.{name}": value for name, value in self.java().items()}
 
-    def admin(self) -> AdminClient:
+    def __reduce__(self) -> tuple[type[Connection], tuple[str, dict[str, str]]]:
+        return Connection, (self.address, dict(self.kafka))
+
+    @cached_property
+    def admin(self) -> Any:
+        """An AdminClient; Any, since its stubs leave every result unknown."""
         from confluent_kafka.admin import AdminClient
 
         return AdminClient(self.librdkafka())

@@ -113,7 +113,7 @@ def answers(address: str, seconds: float) -> bool:
     from confluent_kafka import KafkaException
 
     try:
-        return bool(Connection(address).admin().list_topics(timeout=seconds).brokers)
+        return bool(Connection(address).admin.list_topics(timeout=seconds).brokers)
     except KafkaException:
         return False
 

@@ -1,0 +1,166 @@
+"""Topics: list, create, describe, delete."""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import admin as admin_module
+
+from headrace.broker.client import Connection
+from headrace.errors import BrokerError, TopicError
+
+# Its stubs export few of its names.
+kafka: Any = admin_module
+SECONDS = 10.0
+BROKER_DEFAULT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    name: str
+    partitions: int
+    records: int
+    """End minus begin: an upper bound where records were compacted or aborted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    number: int
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    name: str
+    partitions: tuple[Partition, ...]
+    config: Mapping[str, str]
+    """What was set for this topic; the rest is the broker's default."""
+
+
+def names(connection: Connection, *, internal: bool = False) -> list[str]:
+    """Kafka's own topics start with two underscores."""
+    return sorted(name for name in _metadata(connection) if internal or not name.startswith("__"))
+
+
+def listing(connection: Connection, *, internal: bool = False) -> list[Topic]:
+    found = _metadata(connection)
+    shown = {name: len(found[name].partitions) for name in sorted(found) if internal or not name.startswith("__")}
+    ranges = offsets(connection, [(name, number) for name, count in shown.items() for number in range(count)])
+    return [
+        Topic(name, count, sum(end - begin for begin, end in (ranges[name, number] for number in range(count))))
+        for name, count in shown.items()
+    ]
+
+
+def exists(connection: Connection, name: str) -> bool:
+    return name in _metadata(connection)
+
+
+def require(connection: Connection, name: str) -> int:
+    """The number of partitions of a topic that must exist."""
+    found = _metadata(connection)
+    if name in found:
+        return len(found[name].partitions)
+    close = difflib.get_close_matches(name, [other for other in found if not other.startswith("__")], n=3, cutoff=0.6)
+    guess = f"; did you mean {' or '.join(close)}?" if close else ""
+    raise TopicError(f"there is no topic {name} at {connection.address}{guess}", fix=f"headrace topics create {name}")
+
+
+def create(
+    connection: Connection, name: str, *, partitions: int | None = None, config: Mapping[str, str] | None = None
+) -> None:
+    """Creates a topic and returns once it can be written to; partitions and replicas default to the broker's."""
+    new = kafka.NewTopic(
+        name, num_partitions=partitions or BROKER_DEFAULT, replication_factor=BROKER_DEFAULT, config=dict(config or {})
+    )
+    try:
+        connection.admin.create_topics([new], request_timeout=SECONDS)[name].result()
+    except KafkaException as e:
+        error: KafkaError = e.args[0]
+        if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
+            raise TopicError(f"topic {name} exists already", fix=f"headrace topics describe {name}") from e
+        raise TopicError(f"can't create topic {name}: {error.str()}") from e
+    # The controller has it; clients ask the brokers, who hear of it a moment later.
+    _until(lambda: _has_leaders(_metadata(connection).get(name)), f"topic {name} was created, but has no leader")
+
+
+def ensure(
+    connection: Connection, name: str, *, partitions: int | None = None, config: Mapping[str, str] | None = None
+) -> bool:
+    """Creates a topic unless it exists; True when it was created."""
+    if exists(connection, name):
+        return False
+    try:
+        create(connection, name, partitions=partitions, config=config)
+    except TopicError:
+        if exists(connection, name):
+            return False
+        raise
+    return True
+
+
+def describe(connection: Connection, name: str) -> Description:
+    count = require(connection, name)
+    ranges = offsets(connection, [(name, number) for number in range(count)])
+    resource = kafka.ConfigResource(kafka.ConfigResource.Type.TOPIC, name)
+    try:
+        entries = connection.admin.describe_configs([resource], request_timeout=SECONDS)[resource].result()
+    except KafkaException as e:
+        raise _refused(f"can't describe topic {name}", e) from e
+    own = {e.name: str(e.value) for e in entries.values() if e.source == kafka.ConfigSource.DYNAMIC_TOPIC_CONFIG.value}
+    return Description(name, tuple(Partition(n, *ranges[name, n]) for n in range(count)), dict(sorted(own.items())))
+
+
+def delete(connection: Connection, name: str) -> None:
+    require(connection, name)
+    try:
+        connection.admin.delete_topics([name], request_timeout=SECONDS)[name].result()
+    except KafkaException as e:
+        raise TopicError(f"can't delete topic {name}: {e.args[0].str()}") from e
+    _until(lambda: not exists(connection, name), f"topic {name} is still there after its deletion")
+
+
+def offsets(connection: Connection, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, int]]:
+    """First and next offset of each partition."""
+    asked = [TopicPartition(topic, number) for topic, number in partitions]
+    begin, end = (_offsets(connection, asked, spec) for spec in (kafka.OffsetSpec.earliest(), kafka.OffsetSpec.latest()))
+    return {key: (begin[key], end[key]) for key in begin}
+
+
+def _offsets(connection: Connection, asked: list[TopicPartition], spec: Any) -> dict[tuple[str, int], int]:
+    if not asked:
+        return {}
+    try:
+        answers = connection.admin.list_offsets(dict.fromkeys(asked, spec), request_timeout=SECONDS)
+        return {(part.topic, part.partition): answer.result().offset for part, answer in answers.items()}
+    except KafkaException as e:
+        raise _refused("can't read offsets", e) from e
+
+
+def _metadata(connection: Connection) -> dict[str, Any]:
+    try:
+        return connection.admin.list_topics(timeout=SECONDS).topics
+    except KafkaException as e:
+        raise BrokerError(f"no Kafka broker answers at {connection.address}", fix="headrace status") from e
+
+
+def _has_leaders(topic: Any) -> bool:
+    return topic is not None and bool(topic.partitions) and all(p.leader >= 0 for p in topic.partitions.values())
+
+
+def _until(holds: Callable[[], bool], otherwise: str) -> None:
+    end = time.monotonic() + SECONDS
+    while not holds():
+        if time.monotonic() > end:
+            raise TopicError(otherwise, fix="headrace status")
+        time.sleep(0.02)
+
+
+def _refused(what: str, e: KafkaException) -> BrokerError:
+    return BrokerError(f"{what}: {e.args[0].str()}")
