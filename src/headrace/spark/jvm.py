@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from py4j.protocol import Py4JError
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from headrace.errors import PlanError
@@ -199,3 +200,37 @@ def _python_error(text: str) -> str | None:
     frames = [m for line in lines if (m := re.match(r'\s*File "([^"]+)", line (\d+), in (\S+)', line)) and "/pyspark/" not in m[1]]
     last = next((line.strip() for line in lines if re.match(r"^[A-Za-z_][\w.]*(Error|Exception|Warning|Interrupt|Exit)\b", line)), "a Python error")
     return last + (f" (in {frames[-1][3]}, {frames[-1][1]}:{frames[-1][2]})" if frames else "")
+
+
+def read_text(spark: SparkSession, url: str) -> str | None:
+    """A small file from wherever checkpoints are kept; None if there is none."""
+    system, path = _file(spark, url)
+    if not system.exists(path):
+        return None
+    stream = system.open(path)
+    try:
+        return bytes(stream.readAllBytes()).decode()
+    finally:
+        stream.close()
+
+
+def write_text(spark: SparkSession, url: str, text: str) -> None:
+    """Replaces a small file as a whole."""
+    system, path = _file(spark, url)
+    _, part = _file(spark, url + ".part")
+    stream = system.create(part, True)
+    stream.write(text.encode())
+    stream.close()
+    system.delete(path, False)
+    system.rename(part, path)
+
+
+def folders(spark: SparkSession, url: str) -> list[str]:
+    """The names of the folders in a folder."""
+    system, path = _file(spark, url)
+    return [str(s.getPath().getName()) for s in system.listStatus(path) if s.isDirectory()] if system.exists(path) else []
+
+
+def _file(spark: SparkSession, url: str) -> tuple[Any, Any]:
+    path = _jvm(spark).org.apache.hadoop.fs.Path(url)
+    return path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()), path  # pyright: ignore

@@ -1,0 +1,1 @@
+"""Runs an app: starts its queries, watches them, restarts what failed, and says how it goes."""

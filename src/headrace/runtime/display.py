@@ -1,0 +1,130 @@
+"""Shows progress: a live table on a terminal, plain lines elsewhere, JSON lines for programs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Protocol, TextIO
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from headrace.runtime.progress import Batch, Total
+
+_EVERY = 5.0
+
+
+class Display(Protocol):
+    def say(self, text: str) -> None: ...
+    def batch(self, batch: Batch, total: Total) -> None: ...
+    def close(self) -> None: ...
+
+
+class LiveDisplay:
+    """One line a query, redrawn in place."""
+
+    def __init__(self, app: str) -> None:
+        self._app = app
+        self._rows: dict[str, tuple[Batch, Total]] = {}
+        self._console = Console(stderr=True)
+        self._live = Live(console=self._console, refresh_per_second=4, transient=False)
+        self._live.start()
+
+    def say(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False)
+
+    def batch(self, batch: Batch, total: Total) -> None:
+        self._rows[batch.query] = (batch, total)
+        table = Table(title=self._app, title_justify="left", box=None, padding=(0, 2, 0, 0))
+        for column in ("query", "in/s", "out/s", "lag", "watermark", "state rows", "batch ms", "in", "out", "late", "bad"):
+            table.add_column(column, justify="left" if column in ("query", "watermark") else "right", no_wrap=True)
+        for last, all in self._rows.values():
+            table.add_row(
+                last.query,
+                f"{last.in_per_second:,.0f}",
+                f"{last.out_per_second:,.0f}",
+                f"{last.lag:,}",
+                _clock(last.watermark),
+                f"{last.state_rows:,}",
+                f"{last.millis:,}",
+                f"{all.rows_in:,}",
+                f"{all.rows_out:,}",
+                f"{all.late:,}",
+                f"{all.bad:,}",
+            )
+        self._live.update(table)
+
+    def close(self) -> None:
+        self._live.stop()
+
+
+class LineDisplay:
+    """A line a query every few seconds, and one for its first batch."""
+
+    def __init__(self, out: TextIO | None = None) -> None:
+        self._out = out or sys.stderr
+        self._last: dict[str, float] = {}
+        self._unshown: dict[str, tuple[Batch, Total]] = {}
+
+    def say(self, text: str) -> None:
+        print(text, file=self._out, flush=True)
+
+    def batch(self, batch: Batch, total: Total) -> None:
+        now = time.monotonic()
+        if now - self._last.get(batch.query, -_EVERY) < _EVERY:
+            self._unshown[batch.query] = (batch, total)
+            return
+        self._last[batch.query] = now
+        self._unshown.pop(batch.query, None)
+        self.say(_line(batch, total))
+
+    def close(self) -> None:
+        for batch, total in self._unshown.values():
+            self.say(_line(batch, total))
+        self._unshown.clear()
+
+
+class JsonDisplay:
+    """Every batch as one JSON object on stdout; words go to stderr."""
+
+    def say(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    def batch(self, batch: Batch, total: Total) -> None:
+        print(batch.json(), flush=True)
+
+    def close(self) -> None: ...
+
+
+class Silent:
+    """Says nothing; for programs that call app.run() and look at what it returns."""
+
+    def say(self, text: str) -> None: ...
+    def batch(self, batch: Batch, total: Total) -> None: ...
+    def close(self) -> None: ...
+
+
+def choose(app: str, *, json: bool = False) -> Display:
+    if json:
+        return JsonDisplay()
+    return LiveDisplay(app) if sys.stderr.isatty() else LineDisplay()
+
+
+def _line(batch: Batch, total: Total) -> str:
+    parts = [
+        f"{batch.query}: batch {batch.batch}",
+        f"in {batch.in_per_second:,.0f}/s ({total.rows_in:,})",
+        f"out {batch.out_per_second:,.0f}/s ({total.rows_out:,})",
+        f"lag {batch.lag:,}",
+        f"watermark {_clock(batch.watermark)}",
+        f"state {batch.state_rows:,} rows",
+        f"{batch.millis:,} ms",
+    ]
+    parts += [f"late {total.late:,}"] if total.late else []
+    parts += [f"bad {total.bad:,}"] if total.bad else []
+    return "  ".join(parts)
+
+
+def _clock(watermark: str | None) -> str:
+    return "-" if watermark is None else watermark.replace("T", " ").removesuffix("Z").removesuffix(".000")

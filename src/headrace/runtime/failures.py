@@ -1,0 +1,79 @@
+"""Why a query stopped: what, where in the user's program, and whether trying again can help. No Java in it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from headrace.errors import BadRecord, RunError, StateError, Where
+from headrace.plan.nodes import Aggregate, Explode, Filter, Node, Project, walk
+from headrace.plan.queries import QuerySpec
+from headrace.spark.jvm import Failure
+
+_BAD = re.compile(r"HEADRACE_BAD_RECORD topic=(\S+) partition=(\d+) offset=(\d+) cause=(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`lasting` failures would only happen again."""
+
+    error: RunError
+    lasting: bool
+
+
+def judge(failure: Failure, spec: QuerySpec) -> Verdict:
+    if match := _BAD.search(failure.text):
+        topic, partition, offset, cause = match.groups()
+        source = next((source for source in spec.sources if source.topic == topic), spec.sources[0])
+        error = BadRecord(
+            f"a record can't be decoded: topic {topic}, partition {partition}, offset {offset}: {cause.strip()}",
+            where=source.where,
+            fix=f'headrace peek {topic} --partition {partition} --from {offset} -n 1 shows it; bad="skip" counts such records and goes on',
+        )
+        return Verdict(error, lasting=True)
+    if any("StateSchema" in name or "StateStoreKeySchema" in name for name in failure.classes) or "STATE_STORE" in failure.condition:
+        error = StateError(
+            f"the state of query {spec.name!r} is not of this program: {failure.sentence}",
+            where=spec.where,
+            fix="give the changed query another name= to begin anew",
+        )
+        return Verdict(error, lasting=True)
+    if "KAFKA_DATA_LOSS" in failure.condition or "DATA_LOSS" in failure.condition or "may have been lost" in failure.text.lower():
+        error = RunError(
+            f"query {spec.name!r}: records it had not read yet are gone from the log: {failure.sentence}",
+            where=spec.where,
+            fix="lengthen the topic's retention; give the query another name= to begin anew with what is left",
+        )
+        return Verdict(error, lasting=True)
+    user_error = failure.python is not None or bool(failure.fragments) or "USER_RAISED" in failure.condition
+    text = failure.python or failure.sentence
+    fix = None if not user_error else "change the expression or the function; the query goes on where it stopped"
+    return Verdict(RunError(f"query {spec.name!r} failed: {text}", where=_line(failure, spec), fix=fix), lasting=user_error)
+
+
+def _line(failure: Failure, spec: QuerySpec) -> Where:
+    """The verb whose text holds the fragment that Spark blames, or that uses a Python function; else where it is written."""
+    nodes = walk(spec.node)
+    for fragment in failure.fragments:
+        for node in nodes:
+            if any(fragment in text for text in _texts(node)):
+                return node.where
+    if failure.python is not None:
+        for node in nodes:
+            if any(udf.name in failure.text for udf in node.udfs):
+                return node.where
+    return spec.where
+
+
+def _texts(node: Node) -> tuple[str, ...]:
+    match node:
+        case Filter():
+            return (node.condition,)
+        case Project():
+            return tuple(text for _, text in node.items)
+        case Explode():
+            return (node.expression,)
+        case Aggregate():
+            return tuple(text for _, text in node.aggregates)
+        case _:
+            return ()

@@ -1,0 +1,108 @@
+"""What a query did, batch by batch, in the words shown to people and programs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+Offsets = dict[tuple[str, int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One finished micro-batch."""
+
+    query: str
+    batch: int
+    rows_in: int
+    rows_out: int
+    in_per_second: float
+    out_per_second: float
+    lag: int
+    watermark: str | None
+    state_rows: int
+    late: int
+    bad: int
+    millis: int
+    offsets: Offsets = field(default_factory=Offsets, repr=False)
+
+    def json(self) -> str:
+        row = asdict(self)
+        row["offsets"] = [{"topic": topic, "partition": partition, "offset": offset} for (topic, partition), offset in self.offsets.items()]
+        return json.dumps(row)
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A query since it was started by this run."""
+
+    query: str
+    batches: int = 0
+    rows_in: int = 0
+    rows_out: int = 0
+    late: int = 0
+    bad: int = 0
+    restarts: int = 0
+
+    def plus(self, batch: Batch) -> Total:
+        return replace(
+            self,
+            batches=self.batches + 1,
+            rows_in=self.rows_in + batch.rows_in,
+            rows_out=self.rows_out + batch.rows_out,
+            late=self.late + batch.late,
+            bad=self.bad + batch.bad,
+        )
+
+
+def batch(query: str, progress: dict[str, Any]) -> Batch:
+    """From Spark's progress report."""
+    millis = int(progress.get("durationMs", {}).get("triggerExecution", 0))
+    sources: list[dict[str, Any]] = progress.get("sources", [])
+    states: list[dict[str, Any]] = progress.get("stateOperators", [])
+    rows_out = max(int(progress.get("sink", {}).get("numOutputRows", 0)), 0)
+    watermark = progress.get("eventTime", {}).get("watermark")
+    observed: dict[str, dict[str, Any]] = progress.get("observedMetrics") or {}
+    return Batch(
+        query=query,
+        batch=int(progress["batchId"]),
+        rows_in=int(progress.get("numInputRows", 0)),
+        rows_out=rows_out,
+        in_per_second=float(progress.get("processedRowsPerSecond") or 0.0),
+        out_per_second=rows_out * 1000 / millis if millis else 0.0,
+        lag=sum(_lag(source) for source in sources),
+        watermark=None if watermark is None or watermark.startswith("1970-01-01T00:00:00.000") else watermark,
+        state_rows=sum(int(state.get("numRowsTotal", 0)) for state in states),
+        late=sum(int(state.get("numRowsDroppedByWatermark", 0)) for state in states),
+        bad=sum(int(metrics["bad"]) for metrics in observed.values() if metrics.get("bad") is not None),
+        millis=millis,
+        offsets=_merged(_offsets(source.get("endOffset")) for source in sources),
+    )
+
+
+def _lag(source: dict[str, Any]) -> int:
+    end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
+    return sum(max(offset - end.get(partition, 0), 0) for partition, offset in latest.items())
+
+
+def _offsets(value: Any) -> Offsets:
+    """{"topic": {"0": 12}} as Kafka's source reports it; other sources report nothing of use here."""
+    if isinstance(value, str):
+        value = json.loads(value)
+    if not isinstance(value, dict):
+        return {}
+    topics: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+    return {
+        (topic, int(partition)): int(offset)
+        for topic, partitions in topics.items()
+        if isinstance(partitions, dict)
+        for partition, offset in partitions.items()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    }
+
+
+def _merged(all_offsets: Any) -> Offsets:
+    merged: Offsets = {}
+    for offsets in all_offsets:
+        merged.update(offsets)
+    return merged

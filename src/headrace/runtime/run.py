@@ -1,0 +1,199 @@
+"""`app.run()` and `headrace run`: broker, Spark, topics, checks, queries; then watch until the end."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headrace import jars
+from headrace.broker import connect, groups, topics
+from headrace.broker.client import Connection
+from headrace.config import Config
+from headrace.errors import BrokerError, PlanError, RunError, TopicError
+from headrace.plan.queries import QuerySpec
+from headrace.runtime import display as displays
+from headrace.runtime import state
+from headrace.runtime.display import Display
+from headrace.runtime.progress import Batch, Offsets, Total
+from headrace.runtime.supervise import Job, Supervisor
+from headrace.sinks import kafka as sink
+from headrace.sources import kafka as source
+from headrace.spark.compile import compile
+from headrace.spark.session import session
+
+if TYPE_CHECKING:
+    from headrace.app import App
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a run did, query by query."""
+
+    totals: tuple[Total, ...]
+
+
+def run(
+    app: App, *, until: Literal["now"] | None = None, flags: Mapping[str, Any] | None = None, display: Display | None = None, debug: bool = False
+) -> Summary:
+    if until not in (None, "now"):
+        raise PlanError(f"until={until!r} is not known", fix='until is "now" or left out')
+    specs = app.queries()
+    config = Config.load(flags)
+    shown = display or displays.choose(app.name)
+    stop = threading.Event()
+    try:
+        with _signals(stop):
+            spark, connection = _start(app.name, config, shown)
+            runner = _Runner(spark, config, connection, shown, stop, debug)
+            shown.say(f"{app.name}: {len(specs)} {'query' if len(specs) == 1 else 'queries'}, broker {connection.address}")
+            return runner.run(specs, until)
+    finally:
+        shown.close()
+
+
+def _start(name: str, config: Config, display: Display) -> tuple[SparkSession, Connection]:
+    """The broker and Spark each take seconds to start, so they start together."""
+    with ThreadPoolExecutor(1) as pool:
+        broker = pool.submit(connect.connect, config, display.say)
+        display.say("starting Spark ...")
+        spark = session(
+            f"headrace-{name}",
+            master=config.master,
+            memory=config.driver_memory,
+            jars=tuple(jars.connector_jars()),
+            log=config.home / "logs" / f"{name}.log",
+        )
+        return spark, broker.result()
+
+
+@dataclass(slots=True)
+class _Runner:
+    spark: SparkSession
+    config: Config
+    connection: Connection
+    display: Display
+    stop: threading.Event
+    debug: bool
+
+    def run(self, specs: Sequence[QuerySpec], until: Literal["now"] | None) -> Summary:
+        self._topics(specs)
+        jobs = [self._job(spec, until) for spec in specs]
+        state.check(self.spark, self.config.state, specs)
+        progress = _GroupProgress(self.connection, specs, self.display)
+        for wave in _waves(jobs) if until else [jobs]:
+            Supervisor(
+                wave,
+                self.display,
+                self.stop,
+                on_batch=progress.batch,
+                before_restart=self._reconnect,
+                debug=self.debug,
+            ).run()
+            if self.stop.is_set():
+                break
+        return Summary(tuple(job.total for job in jobs))
+
+    def _topics(self, specs: Sequence[QuerySpec]) -> None:
+        for topic in dict.fromkeys(topic for spec in specs for topic in spec.topics):
+            if topics.ensure(self.connection, topic):
+                self.display.say(f"created the topic {topic}")
+        for read in dict.fromkeys(source for spec in specs for source in spec.sources):
+            try:
+                topics.require(self.connection, read.topic)
+            except TopicError as e:
+                raise TopicError(e.message, where=read.where, fix=e.fix) from e
+
+    def _job(self, spec: QuerySpec, until: Literal["now"] | None) -> Job:
+        records = compile(spec, lambda node: source.read(self.spark, node, self.connection, batch=self.config.batch))
+        place = state.location(self.config.state, spec)
+
+        def start() -> StreamingQuery:
+            writer = sink.write(records, self.connection, mode=spec.mode).queryName(spec.name).option("checkpointLocation", place)
+            return writer.trigger(availableNow=True).start() if until else writer.start()
+
+        return Job(spec, start)
+
+    def _reconnect(self) -> None:
+        """A broker that died is the likeliest cause of a failure; the embedded one is started again, at the same address."""
+        try:
+            again = connect.connect(self.config, self.display.say)
+        except BrokerError as e:
+            raise RunError(e.message, fix=e.fix) from e
+        if again.address != self.connection.address:
+            raise RunError(f"the broker came back at {again.address}, not {self.connection.address}", fix="start the application again")
+
+
+class _GroupProgress:
+    """Commits progress to the consumer group named after the application, so that Kafka's tools show its lag."""
+
+    def __init__(self, connection: Connection, specs: Sequence[QuerySpec], display: Display) -> None:
+        self._connection = connection
+        self._group = specs[0].app
+        self._display = display
+        self._offsets: dict[str, Offsets] = {spec.name: {} for spec in specs}
+        self._readers = {source.topic: {spec.name for spec in specs if source in spec.sources} for spec in specs for source in spec.sources}
+        self._committed: Offsets = {}
+        self._refused = False
+
+    def batch(self, batch: Batch) -> None:
+        self._offsets[batch.query] = batch.offsets
+        # Of several queries that read a partition the slowest counts: what is committed has been read by all of them.
+        reached: Offsets = {}
+        for place in batch.offsets:
+            by = [self._offsets[name].get(place) for name in self._readers.get(place[0], ())]
+            offsets = [offset for offset in by if offset is not None]
+            if len(offsets) == len(by):
+                reached[place] = min(offsets)
+        changed = {place: offset for place, offset in reached.items() if self._committed.get(place) != offset}
+        try:
+            groups.commit(self._connection, self._group, changed)
+        except BrokerError as e:
+            # Only tools look at it; Spark's checkpoint is what counts.
+            if not self._refused:
+                self._display.say(f"progress is not shown in the consumer group {self._group}: {e.message}")
+            self._refused = True
+        else:
+            self._committed.update(changed)
+            self._refused = False
+
+
+def _waves(jobs: Sequence[Job]) -> list[list[Job]]:
+    """For a bounded run: who reads a topic that another query of the app writes starts when that one has ended."""
+    waves: list[list[Job]] = []
+    left = list(jobs)
+    while left:
+        written = {topic for job in left for topic in job.spec.topics}
+        ready = [job for job in left if not any(read.topic in written for read in job.spec.sources)] or left
+        waves.append(ready)
+        left = [job for job in left if job not in ready]
+    return waves
+
+
+@contextmanager
+def _signals(stop: threading.Event) -> Generator[None]:
+    """SIGINT and SIGTERM ask for a clean stop; a second one of them is as hard as ever."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def ask(number: int, frame: object) -> None:
+        stop.set()
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+    for number in before:
+        signal.signal(number, ask)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

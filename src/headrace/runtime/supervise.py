@@ -1,0 +1,117 @@
+"""Keeps queries running: watches them, restarts what failed with back-off, and gives up on what can't get better."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headrace.errors import RunError
+from headrace.plan.queries import QuerySpec
+from headrace.runtime import failures, progress
+from headrace.runtime.display import Display
+from headrace.runtime.progress import Batch, Total
+from headrace.spark import jvm
+
+_TICK = 0.2
+_BACKOFF = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+
+
+@dataclass(slots=True)
+class Job:
+    """A query and what is known of it."""
+
+    spec: QuerySpec
+    start: Callable[[], StreamingQuery]
+    query: StreamingQuery | None = None
+    total: Total = field(init=False)
+    seen: int = -1
+    failed: int = 0
+    due: float = 0.0
+    done: bool = False
+
+    def __post_init__(self) -> None:
+        self.total = Total(self.spec.name)
+
+
+@dataclass(slots=True)
+class Supervisor:
+    """Runs jobs until they end, `stop` is set, or one fails for good."""
+
+    jobs: Sequence[Job]
+    display: Display
+    stop: threading.Event
+    on_batch: Callable[[Batch], None] = lambda batch: None
+    before_restart: Callable[[], None] = lambda: None
+    debug: bool = False
+
+    def run(self) -> None:
+        try:
+            for job in self.jobs:
+                job.query = job.start()
+            while not self.stop.wait(_TICK) and not all(job.done for job in self.jobs):
+                for job in self.jobs:
+                    self._look(job)
+        finally:
+            self._end(job.query for job in self.jobs if job.query is not None)
+            for job in self.jobs:
+                self._report(job)
+
+    def _look(self, job: Job) -> None:
+        if job.done:
+            return
+        if job.query is None:
+            if time.monotonic() >= job.due:
+                self._restart(job)
+            return
+        active = job.query.isActive
+        self._report(job)
+        if active:
+            return
+        failure = jvm.failure(job.query)
+        if failure is None:
+            job.done = True
+            return
+        self._failed(job, failures.judge(failure, job.spec), failure.trace)
+
+    def _report(self, job: Job) -> None:
+        if job.query is None:
+            return
+        for report in job.query.recentProgress:
+            # An idle trigger repeats the number of the batch to come; only finished batches count.
+            if report["batchId"] <= job.seen or "addBatch" not in report["durationMs"]:
+                continue
+            batch = progress.batch(job.spec.name, dict(report))
+            job.seen, job.failed = batch.batch, 0
+            job.total = job.total.plus(batch)
+            self.on_batch(batch)
+            self.display.batch(batch, job.total)
+
+    def _failed(self, job: Job, verdict: failures.Verdict, trace: str) -> None:
+        if self.debug:
+            self.display.say(trace)
+        if verdict.lasting or job.failed >= len(_BACKOFF):
+            raise verdict.error
+        wait = _BACKOFF[job.failed]
+        job.query, job.failed, job.due = None, job.failed + 1, time.monotonic() + wait
+        job.total = replace(job.total, restarts=job.total.restarts + 1)
+        self.display.say(f"{verdict.error}\n  restarting in {wait:g} s (try {job.failed} of {len(_BACKOFF)})")
+
+    def _restart(self, job: Job) -> None:
+        try:
+            self.before_restart()
+        except RunError as e:
+            self._failed(job, failures.Verdict(e, lasting=False), "")
+            return
+        job.query = job.start()
+
+    def _end(self, queries: Iterable[StreamingQuery]) -> None:
+        """All at once: each may take a moment to let go of its batch."""
+        threads = [threading.Thread(target=query.stop) for query in queries if query.isActive]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()

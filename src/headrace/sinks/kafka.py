@@ -1,0 +1,16 @@
+"""Records to topics through Spark's Kafka sink: at least once. After a crash the last batch may be written again."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from headrace.broker.client import Connection
+
+
+def write(records: DataFrame, connection: Connection, *, mode: Literal["append", "update"]) -> DataStreamWriter:
+    """A writer that lacks only its checkpoint and its trigger."""
+    writer = records.writeStream.format("kafka").outputMode(mode)
+    return writer.options(**connection.spark()).option("kafka.enable.idempotence", "true").option("kafka.linger.ms", "5")

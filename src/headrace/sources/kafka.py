@@ -1,0 +1,23 @@
+"""Records of a topic, with the fetch sizes that make Spark's Kafka source fast (docs/performance.md)."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from headrace.broker.client import Connection
+from headrace.plan.nodes import Source
+
+FETCH = {"kafka.max.poll.records": "20000", "kafka.max.partition.fetch.bytes": "8388608", "kafka.fetch.min.bytes": "262144", "kafka.fetch.max.wait.ms": "20"}
+
+
+def read(spark: SparkSession, source: Source, connection: Connection, *, batch: int) -> DataFrame:
+    return (
+        spark.readStream.format("kafka")
+        .options(**connection.spark(), **FETCH)
+        .option("kafka.isolation.level", "read_committed")
+        .option("subscribe", source.topic)
+        .option("startingOffsets", source.start)
+        .option("failOnDataLoss", "true")
+        .option("maxOffsetsPerTrigger", batch)
+        .load()
+    )

@@ -1,0 +1,125 @@
+"""A plan -> a DataFrame: one fold, one match. What Spark refuses is told at the user's line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from headrace.errors import PlanError
+from headrace.plan.nodes import (
+    TIME,
+    Aggregate,
+    Apply,
+    Dedupe,
+    Explode,
+    Filter,
+    KeyBy,
+    Merge,
+    Node,
+    Project,
+    Source,
+    walk,
+)
+from headrace.plan.queries import QuerySpec
+from headrace.spark import functions, jvm, windows
+from headrace.spark.decode import decode
+from headrace.spark.encode import encode
+
+Read = Callable[[Source], DataFrame]
+
+
+def compile(spec: QuerySpec, read: Read) -> DataFrame:
+    """The records the query writes: key, value, topic. `read` gives the records of a source's topic."""
+    nodes = walk(spec.node)
+    watermark = any(isinstance(n, Aggregate) and n.window or isinstance(n, Dedupe) and n.within for n in nodes)
+    frames: dict[int, DataFrame] = {}
+
+    def frame(node: Node) -> DataFrame:
+        return frames[id(node)]
+
+    for node in nodes:
+        try:
+            frames[id(node)] = _frame(node, frame, read, watermark=watermark)
+        except PySparkException as e:
+            raise PlanError(explain(e), where=node.where) from e
+    records = encode(frame(spec.node), spec)
+    try:
+        jvm.check_streaming(records, spec.mode)
+    except AnalysisException as e:
+        raise PlanError(explain(e), where=spec.where) from e
+    return records
+
+
+def _frame(node: Node, frame: Callable[[Node], DataFrame], read: Read, *, watermark: bool) -> DataFrame:
+    if node.udfs:
+        functions.register(frame(_first_input(node)).sparkSession, node.udfs)
+    match node:
+        case Source():
+            return decode(read(node), node, watermark=watermark)
+        case Filter():
+            return frame(node.input).where(node.condition)
+        case Project():
+            columns = [F.expr(text).alias(name) for name, text in node.items]
+            return frame(node.input).select(*columns, *node.hidden)
+        case Explode():
+            kept = [F.col(f"`{name}`") for name in node.columns if name != node.name]
+            return frame(node.input).select(*kept, F.explode(F.expr(node.expression)).alias(node.name), *node.hidden)
+        case Apply():
+            return _apply(node, frame(node.input))
+        case Merge():
+            first, *others = [frame(source).select(*(f"`{name}`" for name in node.columns), *node.hidden) for source in node.inputs]
+            for other in others:
+                first = first.union(other)
+            return first
+        case Dedupe():
+            return _dedupe(node, frame(node.input))
+        case KeyBy():
+            return frame(node.input)
+        case Aggregate():
+            return windows.aggregate(node, frame(node.input))
+
+
+def _first_input(node: Node) -> Node:
+    match node:
+        case Source():
+            return node
+        case Merge():
+            return node.inputs[0]
+        case Filter() | Project() | Explode() | Apply() | Dedupe() | KeyBy() | Aggregate():
+            return node.input
+
+
+def _apply(node: Apply, frame: DataFrame) -> DataFrame:
+    result = node.function(frame)
+    if not isinstance(result, DataFrame):
+        raise PlanError(f"the function of apply() returned {type(result).__name__}, not a DataFrame", where=node.where)
+    missing = [name for name in (*node.columns, TIME) if name not in result.columns]
+    if missing:
+        raise PlanError(
+            f"what apply() returned lacks {', '.join(missing)}; it has {', '.join(result.columns)}",
+            where=node.where,
+            fix=f"keep {TIME}, and name the columns it returns: apply(f, columns=[…])",
+        )
+    return result.select(*(f"`{name}`" for name in node.columns), TIME)
+
+
+def _dedupe(node: Dedupe, frame: DataFrame) -> DataFrame:
+    if node.within is None:
+        return frame.dropDuplicates(list(node.by))
+    # Spark remembers a row for as long as its watermark waits; telling it another wait makes `within` free to choose.
+    others = [name for name in frame.columns if name != TIME]
+    remembered = frame.select(*others, windows.timed(F.col(TIME), node.within))
+    deduped = remembered.dropDuplicatesWithinWatermark(list(node.by))
+    return deduped.select(*others, windows.timed(F.col(TIME), node.lateness or 0))
+
+
+def explain(e: PySparkException) -> str:
+    """Spark's sentence, without its code, its plan and its SQLSTATE."""
+    text = (e.getMessage() or str(e)).strip()
+    text = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", text)
+    text = re.split(r"\s*SQLSTATE: \w+|;?\s*line \d+ pos \d+|\n\s*'?[A-Z]\w+ |;\n|\n\n== ", text, maxsplit=1)[0]
+    return " ".join(text.split()).rstrip(";. ")

@@ -1,0 +1,81 @@
+"""Records of the log -> rows of a stream: the user's columns and the hidden ones."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from headrace.plan.nodes import TIME, Source
+from headrace.plan.schema import ddl
+from headrace.spark import jvm
+
+ADVANCE = "advance"
+BAD = "_bad"
+
+
+def decode(records: DataFrame, source: Source, *, watermark: bool) -> DataFrame:
+    """`records` has the columns of Spark's Kafka source; a log for tests adds `advance`, a time without an event."""
+    advances = ADVANCE in records.columns
+    rows = records.select(
+        _value(records, source, advances).alias("_row"),
+        F.col("key").cast("string").alias("_key"),
+        F.col("topic").alias("_topic"),
+        F.col("partition").alias("_partition"),
+        F.col("offset").alias("_offset"),
+        F.col("timestamp").alias("_timestamp"),
+        *([F.col(ADVANCE)] if advances else []),
+    )
+    time = F.col("_timestamp") if source.time is None else F.col(f"_row.`{source.time}`")
+    if advances:
+        time = F.coalesce(F.col(ADVANCE), time)
+    rows = rows.select("*", time.alias(TIME))
+    if watermark and source.lateness is not None:
+        rows = rows.withWatermark(TIME, f"{source.lateness // 1000} milliseconds")
+    if advances:
+        # An observation keeps the optimizer from moving the filter below the watermark, where no advance would arrive.
+        rows = rows.observe(f"advances-{source.topic}", F.count(F.lit(1)).alias("rows")).where(F.col(ADVANCE).isNull())
+    if source.bad == "skip":
+        rows = rows.observe(bad_metric(source), F.count_if(F.col(f"_row.{BAD}").isNotNull()).alias("bad"))
+        rows = rows.where(F.col(f"_row.{BAD}").isNull())
+    columns = [F.col(f"_row.`{name}`").alias(name) for name in source.columns]
+    return rows.select(*columns, *source.hidden)
+
+
+def bad_metric(source: Source) -> str:
+    """The name under which a query's progress counts the records of this source that were skipped."""
+    return f"bad-{source.topic}"
+
+
+def _value(records: DataFrame, source: Source, advances: bool) -> Column:
+    value = F.col("value")
+    match source.format:
+        case "json":
+            schema = StructType.fromDDL(ddl(source.fields))
+            if source.time is not None:
+                # Without its time an event has no place in a stream: it counts as a bad record.
+                schema[source.time].nullable = False
+            decoded = jvm.decode_json(
+                records.sparkSession,
+                value,
+                F.col("topic"),
+                F.col("partition"),
+                F.col("offset"),
+                schema=schema,
+                fail=source.bad == "fail",
+            )
+            return F.when(F.col(ADVANCE).isNull(), decoded) if advances else decoded
+        case "text":
+            text = value.cast("string")
+            bad = F.when(~F.is_valid_utf8(text), F.lit("invalid UTF-8"))
+            if source.bad == "fail":
+                bad = F.when(bad.isNotNull(), F.raise_error(_refusal(bad)).cast("string"))
+            return F.struct(text.alias("value"), bad.alias(BAD))
+        case "bytes":
+            return F.struct(value.alias("value"), F.lit(None).cast("string").alias(BAD))
+
+
+def _refusal(cause: Column) -> Column:
+    """What the kernel's decoder says of a record it refuses, for formats that Spark decodes."""
+    place = (F.lit("HEADRACE_BAD_RECORD topic="), F.col("topic"), F.lit(" partition="), F.col("partition"), F.lit(" offset="), F.col("offset"))
+    return F.concat(*(part.cast("string") for part in place), F.lit(" cause="), cause)

@@ -1,0 +1,117 @@
+"""The Spark session, with the settings a checkpoint depends on chosen before the first run."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from headrace import java
+from headrace.errors import SetupError
+from headrace.spark import jvm
+from headrace.version import __version__
+
+KERNEL = Path(__file__).parent.parent / "_kernel" / "headrace-kernel.jar"
+_LOG4J = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {file}
+appender.file.filePattern = {file}.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yyyy-MM-dd HH:mm:ss.SSS}} %-5p %c{{1}}: %m%n%ex
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 20MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 3
+"""
+
+STATE: Mapping[str, str] = {
+    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+    "spark.sql.streaming.stateStore.rowChecksum.enabled": "true",
+    "spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage": "true",
+}
+
+
+def session(
+    name: str, *, master: str, memory: str = "2g", jars: tuple[Path, ...] = (), log: Path, more: Mapping[str, str] | None = None
+) -> SparkSession:
+    """Starts Spark, quietly: what the JVM has to say goes to the file `log`."""
+    java.require_java()
+    if not KERNEL.exists():
+        raise SetupError(f"the kernel is not built: {KERNEL} is missing", fix="make setup, or install headrace from a wheel")
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log4j = log.with_suffix(".log4j2.properties")
+    log4j.write_text(_LOG4J.format(file=log))
+    local = master.startswith("local")
+    settings = {
+        "spark.jars": ",".join(str(jar) for jar in (KERNEL, *jars)),
+        "spark.driver.memory": memory,
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()} -XX:+UseParallelGC",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(cores(master)),
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        **STATE,
+        **({"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"} if local else {}),
+        **(more or {}),
+    }
+    builder = SparkSession.builder.master(master).appName(name)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with _quiet(log):
+        try:
+            spark = builder.getOrCreate()
+        except Exception as e:
+            raise SetupError(f"Spark did not start: {_first_line(e)}", fix=f"the end of {log} says more") from e
+    spark.sparkContext.setLogLevel("WARN")
+    check_kernel(jvm.kernel_version(spark))
+    return spark
+
+
+def check_kernel(found: str) -> None:
+    """Python and the kernel are built together; another one would misread our rows."""
+    if found != __version__:
+        raise SetupError(f"the kernel is version {found}, headrace is {__version__}", fix="make setup, or reinstall headrace")
+
+
+def cores(master: str) -> int:
+    """How many tasks run at once: as many partitions of state as that keep every core busy and no more."""
+    match = re.match(r"local\[(\*|\d+)", master)
+    if match is None:
+        return 1 if master == "local" else 8
+    return (os.cpu_count() or 1) if match[1] == "*" else int(match[1])
+
+
+def _first_line(e: Exception) -> str:
+    return str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
+
+
+@contextmanager
+def _quiet(log: Path) -> Generator[None]:
+    """The JVM inherits our stdout and stderr; while it starts, they are the log file."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = os.dup(1), os.dup(2)
+    with log.open("ab") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept[0], 1)
+        os.dup2(kept[1], 2)
+        os.close(kept[0])
+        os.close(kept[1])
