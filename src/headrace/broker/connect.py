@@ -27,17 +27,6 @@ def connect(config: Config, say: Say = to_stderr) -> Connection:
     return connection
 
 
-def find(config: Config) -> Connection:
-    """Like connect, but starts nothing: for commands that only look."""
-    if not config.embedded:
-        return connect(config)
-    status = embedded.status(config)
-    if status.address is None:
-        raise BrokerError("the embedded broker is not running", fix="headrace up")
-    require(config.connection(status.address), "the embedded broker")
-    return config.connection(status.address)
-
-
 def require(connection: Connection, origin: str, seconds: float = REACH_SECONDS) -> None:
     """Raises unless a broker answers, with what the client saw on the way."""
     from confluent_kafka import KafkaError, KafkaException
@@ -57,5 +46,5 @@ def require(connection: Connection, origin: str, seconds: float = REACH_SECONDS)
             ) from e
         raise BrokerError(
             f"no Kafka broker answers at {connection.address} ({origin})",
-            fix="start it or correct the address; without one Headrace starts its own: headrace up --broker embedded",
+            fix="start it, correct the address, or take the embedded one: --broker embedded",
         ) from e

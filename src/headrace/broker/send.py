@@ -17,6 +17,7 @@ from headrace.errors import BadRecord, BrokerError, Where
 
 Form = Literal["json", "text", "records"]
 FLUSH_SECONDS = 30.0
+RAW = "correct it, or send the lines as text: --raw"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,10 @@ def send(
             _produce(producer, topic, record, delivered)
             if progress:
                 progress(number + 1)
-    finally:
-        left = producer.flush(FLUSH_SECONDS)
+    except BadRecord as e:
+        producer.flush(FLUSH_SECONDS)
+        raise BadRecord(f"{e.message} ({counts['records']} records before it were sent)", where=e.where, fix=e.fix) from e
+    left = producer.flush(FLUSH_SECONDS)
     if failed or left:
         why = failed[0].str() if failed else f"{left} records were not acknowledged within {FLUSH_SECONDS:.0f} s"
         raise BrokerError(f"sending to {topic} failed after {counts['records']} records: {why}", fix="headrace status")
@@ -117,8 +120,10 @@ def _produce(producer: Any, topic: str, record: Record, delivered: Callable[...,
 def _parsed(line: bytes, where: Where) -> Any:
     try:
         return json.loads(line)
+    except json.JSONDecodeError as e:
+        raise BadRecord(f"this line is not JSON: {e.msg} at column {e.colno}", where=where, fix=RAW) from e
     except ValueError as e:
-        raise BadRecord(f"this line is not JSON: {e}", where=where, fix="correct it, or send lines as text: --raw") from e
+        raise BadRecord("this line is not UTF-8", where=where, fix=RAW) from e
 
 
 def _key(row: Any, field: str | None, where: Where) -> bytes | None:
