@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from pyspark.sql.streaming.query import StreamingQuery
+
 Offsets = dict[tuple[str, int], int]
 
 
@@ -56,8 +58,14 @@ class Total:
         )
 
 
-def batch(query: str, progress: dict[str, Any]) -> Batch:
-    """From Spark's progress report."""
+def batches(query: str, running: StreamingQuery, after: int) -> list[Batch]:
+    """The batches a query finished after the one of this number."""
+    reports: list[dict[str, Any]] = [json.loads(report.json) for report in running.recentProgress]
+    # An idle trigger reports too, with the number of the batch to come; only what added a batch counts.
+    return [_batch(query, report) for report in reports if report["batchId"] > after and "addBatch" in report["durationMs"]]
+
+
+def _batch(query: str, progress: dict[str, Any]) -> Batch:
     millis = int(progress.get("durationMs", {}).get("triggerExecution", 0))
     sources: list[dict[str, Any]] = progress.get("sources", [])
     states: list[dict[str, Any]] = progress.get("stateOperators", [])

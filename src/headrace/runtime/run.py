@@ -22,6 +22,7 @@ from headrace.plan.queries import QuerySpec
 from headrace.runtime import display as displays
 from headrace.runtime import state
 from headrace.runtime.display import Display
+from headrace.runtime.order import waves
 from headrace.runtime.progress import Batch, Offsets, Total
 from headrace.runtime.supervise import Job, Supervisor
 from headrace.sinks import kafka as sink
@@ -88,9 +89,9 @@ class _Runner:
         jobs = [self._job(spec, until) for spec in specs]
         state.check(self.spark, self.config.state, specs)
         progress = _GroupProgress(self.connection, specs, self.display)
-        for wave in _waves(jobs) if until else [jobs]:
+        for wave in waves(specs) if until else [specs]:
             Supervisor(
-                wave,
+                [job for job in jobs if job.spec in wave],
                 self.display,
                 self.stop,
                 on_batch=progress.batch,
@@ -163,18 +164,6 @@ class _GroupProgress:
         else:
             self._committed.update(changed)
             self._refused = False
-
-
-def _waves(jobs: Sequence[Job]) -> list[list[Job]]:
-    """For a bounded run: who reads a topic that another query of the app writes starts when that one has ended."""
-    waves: list[list[Job]] = []
-    left = list(jobs)
-    while left:
-        written = {topic for job in left for topic in job.spec.topics}
-        ready = [job for job in left if not any(read.topic in written for read in job.spec.sources)] or left
-        waves.append(ready)
-        left = [job for job in left if job not in ready]
-    return waves
 
 
 @contextmanager

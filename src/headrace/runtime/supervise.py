@@ -80,11 +80,7 @@ class Supervisor:
     def _report(self, job: Job) -> None:
         if job.query is None:
             return
-        for report in job.query.recentProgress:
-            # An idle trigger repeats the number of the batch to come; only finished batches count.
-            if report["batchId"] <= job.seen or "addBatch" not in report["durationMs"]:
-                continue
-            batch = progress.batch(job.spec.name, dict(report))
+        for batch in progress.batches(job.spec.name, job.query, job.seen):
             job.seen, job.failed = batch.batch, 0
             job.total = job.total.plus(batch)
             self.on_batch(batch)

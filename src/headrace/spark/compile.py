@@ -34,6 +34,16 @@ Read = Callable[[Source], DataFrame]
 
 def compile(spec: QuerySpec, read: Read) -> DataFrame:
     """The records the query writes: key, value, topic. `read` gives the records of a source's topic."""
+    records = encode(rows(spec, read), spec)
+    try:
+        jvm.check_streaming(records, spec.mode)
+    except AnalysisException as e:
+        raise PlanError(explain(e), where=spec.where) from e
+    return records
+
+
+def rows(spec: QuerySpec, read: Read) -> DataFrame:
+    """The rows the query gives, before they are encoded."""
     nodes = walk(spec.node)
     watermark = any(isinstance(n, Aggregate) and n.window or isinstance(n, Dedupe) and n.within for n in nodes)
     frames: dict[int, DataFrame] = {}
@@ -46,12 +56,7 @@ def compile(spec: QuerySpec, read: Read) -> DataFrame:
             frames[id(node)] = _frame(node, frame, read, watermark=watermark)
         except PySparkException as e:
             raise PlanError(explain(e), where=node.where) from e
-    records = encode(frame(spec.node), spec)
-    try:
-        jvm.check_streaming(records, spec.mode)
-    except AnalysisException as e:
-        raise PlanError(explain(e), where=spec.where) from e
-    return records
+    return frame(spec.node)
 
 
 def _frame(node: Node, frame: Callable[[Node], DataFrame], read: Read, *, watermark: bool) -> DataFrame:

@@ -106,7 +106,7 @@ def _field(packed: bytes, at: int) -> tuple[bytes | None, int]:
 def check_streaming(frame: DataFrame, mode: str) -> None:
     """What Spark says of a streaming plan when a query starts, said before it starts."""
     jvm = _jvm(frame.sparkSession)
-    modes = jvm.org.apache.spark.sql.catalyst.streaming.InternalOutputModes
+    modes = jvm.org.apache.spark.sql.streaming.OutputMode
     output = modes.Append() if mode == "append" else modes.Update()
     checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
     checker.checkForStreaming(frame._jdf.queryExecution().analyzed(), output)  # pyright: ignore

@@ -1,0 +1,250 @@
+"""Driver: runs an app over a log inside of Spark, batch by batch, as the test says."""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import json
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType, TimestampType
+
+from headrace import jars
+from headrace.errors import PlanError
+from headrace.plan.callsite import call_site
+from headrace.plan.durations import Duration, micros
+from headrace.plan.nodes import Source
+from headrace.plan.queries import QuerySpec
+from headrace.runtime import failures, progress
+from headrace.runtime.order import waves
+from headrace.runtime.progress import Batch, Total
+from headrace.spark import compile as spark_compile
+from headrace.spark import jvm
+from headrace.spark.session import session
+from headrace.testing.tables import Row, at, parse
+
+if TYPE_CHECKING:
+    from headrace.app import App
+
+_FORMAT = "headrace-memory"
+_EPOCH = at("1970-01-01 00:00:00")
+
+
+def spark() -> SparkSession:
+    """The session of this process's tests; started once."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    log = Path(tempfile.gettempdir()) / f"headrace-test-{uuid.uuid4().hex[:8]}" / "spark.log"
+    atexit.register(shutil.rmtree, log.parent, ignore_errors=True)
+    return session("headrace-test", master="local[2,4]", jars=tuple(jars.connector_jars()), log=log)
+
+
+class Driver:
+    """Feeds an app's topics, runs it, and reads what it wrote.
+
+    Time stands still unless it is told: it starts at 2024-01-01 00:00, follows the event times that are fed, and moves on
+    with `advance`.
+    """
+
+    def __init__(self, app: App) -> None:
+        self._specs = app.queries()
+        self._spark = spark()
+        self._log = uuid.uuid4().hex
+        self._folder = Path(tempfile.mkdtemp(prefix="headrace-"))
+        self._now = at("00:00:00")
+        self._sources = {source.topic: source for spec in self._specs for source in spec.sources}
+        self._queries: dict[str, StreamingQuery] = {}
+        self._batches: list[Batch] = []
+        self._seen: dict[str, int] = {}
+        jvm.memory_log_create(self._spark, self._log)
+        frames = {spec.name: spark_compile.rows(spec, self._read) for spec in self._specs}
+        self._records = {spec.name: spark_compile.compile(spec, self._read) for spec in self._specs}
+        self._schemas = {topic: frames[spec.name].schema for spec in self._specs for topic in spec.topics}
+
+    @property
+    def now(self) -> datetime:
+        """The test's clock: the timestamp that the log gives to the records fed next."""
+        return self._now
+
+    def feed(self, topic: str, rows: str | Sequence[Mapping[str, Any] | bytes | str | None], *, key: str | None = None) -> Driver:
+        """Appends records: a text table, or a list of rows (dicts), of raw values (bytes, str), or of None (no value).
+
+        They are read in one batch with all else that was fed since the last `cut` or `run`. `key` names the column that is
+        the records' key. In a text table a line of dashes ends a batch.
+        """
+        source = self._sources.get(topic)
+        if source is None:
+            raise PlanError(
+                f"the app does not read the topic {topic!r}", where=call_site().where, fix=f"it reads: {', '.join(sorted(self._sources))}"
+            )
+        batches: list[list[Any]] = parse(rows, dict(source.fields)) if isinstance(rows, str) else [list(rows)]
+        for number, batch in enumerate(batches):
+            if number:
+                self.cut()
+            records = [self._record(source, row, key) for row in batch]
+            jvm.memory_log_append(self._spark, self._log, topic, records)
+        return self
+
+    def cut(self) -> Driver:
+        """Ends a batch: what is fed from here on belongs to the next one."""
+        jvm.memory_log_cut(self._spark, self._log)
+        return self
+
+    def run(self) -> Driver:
+        """Processes all that was fed."""
+        self.cut()
+        for wave in waves(self._specs):
+            for spec in wave:
+                if spec.name not in self._queries:
+                    self._queries[spec.name] = self._start(spec)
+            for spec in wave:
+                self._process(spec)
+        return self
+
+    def advance(self, duration: Duration | None = None, *, to: str | datetime | None = None) -> Driver:
+        """Moves time on, without an event, and runs: windows that end before it (and its lateness) become final."""
+        self.run()
+        if to is not None:
+            self._now = max(self._now, at(to))
+        if duration is not None:
+            self._now += timedelta(microseconds=micros(duration, what="duration", where=call_site().where))
+        for topic in self._sources:
+            jvm.memory_log_advance(self._spark, self._log, topic, _micros(self._now))
+        return self.run()
+
+    def crash(self) -> Driver:
+        """Dies after the last batch was written and before it was noted as done, so that it will be processed again."""
+        self._stop()
+        for spec in self._specs:
+            commits = sorted((self._folder / spec.name / "commits").glob("[0-9]*"), key=lambda file: int(file.name))
+            for file in commits[-1:]:
+                file.unlink()
+                file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+        return self
+
+    def restart(self) -> Driver:
+        """Stops and starts cleanly."""
+        self._stop()
+        return self
+
+    def rows(self, topic: str) -> list[Row]:
+        """All rows written to a topic, in order; timestamps as datetimes."""
+        return [row for _, row in self._written(topic)]
+
+    def table(self, topic: str) -> dict[str | None, Row]:
+        """The newest row of each key written to a topic."""
+        return dict(self._written(topic))
+
+    def batches(self, query: str | None = None) -> list[Batch]:
+        """What the queries reported of each batch: rows in and out, late and bad ones, state, watermark."""
+        return [batch for batch in self._batches if query in (None, batch.query)]
+
+    def total(self, query: str) -> Total:
+        """The sum of a query's batches."""
+        total = Total(query)
+        for batch in self.batches(query):
+            total = total.plus(batch)
+        return total
+
+    def close(self) -> None:
+        self._stop()
+        jvm.memory_log_drop(self._spark, self._log)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Driver:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _read(self, source: Source) -> DataFrame:
+        return self._spark.readStream.format(_FORMAT).options(log=self._log, topic=source.topic).load()
+
+    def _start(self, spec: QuerySpec) -> StreamingQuery:
+        writer = self._records[spec.name].writeStream.format(_FORMAT).options(log=self._log, topic=spec.topics[0])
+        return writer.outputMode(spec.mode).option("checkpointLocation", str(self._folder / spec.name)).start()
+
+    def _process(self, spec: QuerySpec) -> None:
+        query = self._queries[spec.name]
+        try:
+            query.processAllAvailable()
+        except Exception as e:
+            failure = jvm.failure(query)
+            if failure is None:
+                raise
+            self._queries.pop(spec.name)
+            raise failures.judge(failure, spec).error from e
+        finally:
+            self._note(spec.name, query)
+
+    def _note(self, name: str, query: StreamingQuery) -> None:
+        for batch in progress.batches(name, query, self._seen.get(name, -1)):
+            self._seen[name] = batch.batch
+            self._batches.append(batch)
+
+    def _stop(self) -> None:
+        for query in self._queries.values():
+            query.stop()
+        self._queries.clear()
+
+    def _record(self, source: Source, row: Any, key: str | None) -> tuple[bytes | None, bytes | None, int, int]:
+        if isinstance(row, Mapping):
+            fields: Mapping[str, Any] = row  # pyright: ignore[reportUnknownVariableType]
+            if source.time is not None and fields.get(source.time) is not None:
+                when = fields[source.time]
+                fields = {**fields, source.time: at(when) if isinstance(when, str) else when}
+                if isinstance(fields[source.time], datetime):
+                    self._now = max(self._now, at(fields[source.time]))
+            name = None if key is None else fields[key]
+            value = _plain(fields["value"]) if source.format != "json" else json.dumps(fields, default=_json)
+            return None if name is None else str(name).encode(), _bytes(value), _micros(self._now), 0
+        return None, _bytes(row), _micros(self._now), 0
+
+    def _written(self, topic: str) -> Iterable[tuple[str | None, Row]]:
+        schema = self._schemas.get(topic)
+        if schema is None:
+            raise PlanError(
+                f"the app does not write the topic {topic!r}", where=call_site().where, fix=f"it writes: {', '.join(sorted(self._schemas))}"
+            )
+        for record in jvm.memory_log_read(self._spark, self._log, topic):
+            yield None if record.key is None else record.key.decode(), _row(record.value or b"{}", schema)
+
+
+def _row(value: bytes, schema: StructType) -> Row:
+    row: Row = json.loads(value)
+    times = {field.name for field in schema.fields if isinstance(field.dataType, TimestampType)}
+    return {name: at(cell) if name in times and cell is not None else cell for name, cell in row.items()}
+
+
+def _bytes(value: Any) -> bytes | None:
+    return value if value is None or isinstance(value, bytes) else str(value).encode()
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, bytes) else str(value)
+
+
+def _json(value: Any) -> Any:
+    match value:
+        case datetime() | date():
+            return value.isoformat()
+        case Decimal():
+            return str(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case _:
+            raise TypeError(f"{value!r} can't be written as JSON")
+
+
+def _micros(when: datetime) -> int:
+    return (when - _EPOCH) // timedelta(microseconds=1)
