@@ -69,17 +69,24 @@ def up(config: Config, say: Say = to_stderr) -> str:
                     f"the embedded broker runs at {state.address}, and {config.origins['port']} asks for port {config.port}",
                     fix="headrace down, then start again",
                 )
-            _wait(home, state, lambda: _is_ours(home, state.pid), say)
-            return state.address
-        java = require_java()
-        state = _State(_choose_port(config, state, say))
-        node.prepare(java, home, state.port, _free_port())
-        started = time.time()
-        process = node.start(java, home, config.broker_memory)
-        state = _State(state.port, process.pid, started)
-        _write(home, state)
-        _wait(home, state, lambda: process.poll() is None, say)
-        return state.address
+            # One that is just being killed looks alive for a moment more: then it is started anew.
+            if _answers_at_last(home, state, lambda: _is_ours(home, state.pid), say):
+                return state.address
+        return _start(config, home, state, say).address
+
+
+def _start(config: Config, home: Path, last: _State | None, say: Say) -> _State:
+    java = require_java()
+    port = _choose_port(config, last, say)
+    node.prepare(java, home, port, _free_port())
+    process = node.start(java, home, config.broker_memory)
+    state = _State(port, process.pid, time.time())
+    _write(home, state)
+    if not _answers_at_last(home, state, lambda: process.poll() is None, say):
+        raise BrokerError(
+            "the embedded broker stopped while it was starting\n" + node.last_words(home), fix=f"see {home / node.LOG}"
+        )
+    return state
 
 
 def down(config: Config, say: Say = to_stderr) -> bool:
@@ -118,18 +125,17 @@ def answers(address: str, seconds: float) -> bool:
         return False
 
 
-def _wait(home: Path, state: _State, alive: Callable[[], bool], say: Say) -> None:
+def _answers_at_last(home: Path, state: _State, alive: Callable[[], bool], say: Say) -> bool:
+    """Waits for the broker to answer; False when its process ends before."""
     began, said = time.monotonic(), False
     while True:
         # librdkafka backs off after a refused connection, so it is asked only once the port is open.
         if _is_open(state.port) and answers(state.address, 2.0):
             if said:
                 say(f"Kafka answers at {state.address}")
-            return
+            return True
         if not alive():
-            raise BrokerError(
-                "the embedded broker stopped while it was starting\n" + node.last_words(home), fix=f"see {home / node.LOG}"
-            )
+            return False
         waited = time.monotonic() - began
         if waited > START_SECONDS:
             raise BrokerError(

@@ -18,7 +18,6 @@ from headrace.version import __version__
 
 COMMANDS = {
     "new": "start a project: one application, headrace.toml, a test",
-    "demo": "the whole way in one command, with generated data",
     "run": "run an application",
     "check": "check an application without running it",
     "describe": "draw the topology of an application",

@@ -27,6 +27,7 @@ from headrace.plan.queries import QuerySpec
 from headrace.runtime import failures, progress
 from headrace.runtime.order import waves
 from headrace.runtime.progress import Batch, Total
+from headrace.sources import memory
 from headrace.spark import compile as spark_compile
 from headrace.spark import jvm
 from headrace.spark.session import session
@@ -35,7 +36,7 @@ from headrace.testing.tables import Row, at, parse
 if TYPE_CHECKING:
     from headrace.app import App
 
-_FORMAT = "headrace-memory"
+
 _EPOCH = at("1970-01-01 00:00:00")
 
 
@@ -168,10 +169,10 @@ class Driver:
         self.close()
 
     def _read(self, source: Source) -> DataFrame:
-        return self._spark.readStream.format(_FORMAT).options(log=self._log, topic=source.topic).load()
+        return memory.read(self._spark, source, self._log)
 
     def _start(self, spec: QuerySpec) -> StreamingQuery:
-        writer = self._records[spec.name].writeStream.format(_FORMAT).options(log=self._log, topic=spec.topics[0])
+        writer = self._records[spec.name].writeStream.format(memory.FORMAT).options(log=self._log, topic=spec.topics[0])
         return writer.outputMode(spec.mode).option("checkpointLocation", str(self._folder / spec.name)).start()
 
     def _process(self, spec: QuerySpec) -> None:
