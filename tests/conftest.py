@@ -26,7 +26,7 @@ class Broker:
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    config = Config.load({"port": str(free_port())}, cwd=tmp_path_factory.mktemp("project"), environ={})
+    config = Config.load({"port": str(unused_port())}, cwd=tmp_path_factory.mktemp("project"), environ={})
     try:
         yield Broker(config, embedded.up(config))
     finally:
@@ -39,7 +39,12 @@ def topic() -> str:
     return f"t-{uuid4().hex[:12]}"
 
 
+@pytest.fixture
 def free_port() -> int:
+    return unused_port()
+
+
+def unused_port() -> int:
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]

@@ -75,9 +75,11 @@ def _jars(config: Config) -> str:
 
 
 def _broker(config: Config) -> str:
-    if config.embedded and not embedded.status(config).running:
+    address = embedded.status(config).address if config.embedded else config.broker
+    if address is None:
         return "embedded, not running: it starts with the first application"
-    return f"{connect.find(config).address} answers"
+    connect.require(config.connection(address), config.origins["broker"])
+    return f"{address} answers"
 
 
 def _port(config: Config) -> str:
