@@ -1,6 +1,6 @@
 """Counts words, as they come: every line of the topic `lines` is split, every word counted.
 
-    headrace run examples/word_count.py
+headrace run examples/word_count.py
 """
 
 import headrace as hr

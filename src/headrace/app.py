@@ -47,7 +47,11 @@ class App:
         site = call_site()
         if topic in self._sources:
             first = self._sources[topic].where
-            raise PlanError(f"the topic {topic!r} is a stream of this app already, from {first.file}:{first.line}", where=site.where, fix="use that one")
+            raise PlanError(
+                f"the topic {topic!r} is a stream of this app already, from {first.file}:{first.line}",
+                where=site.where,
+                fix="use that one",
+            )
         node = build.source(topic, site, fields=schema, time=time, lateness=lateness, format=format, bad=bad, start=start)
         self._sources[topic] = node
         return Stream(self, node)

@@ -20,7 +20,9 @@ def hopping(size: Duration, *, every: Duration, offset: Duration = "0 seconds") 
     where = call_site().where
     length, hop = micros(size, what="size", where=where), micros(every, what="every", where=where)
     if length // hop > 10_000:
-        raise PlanError(f"each event would be in {length // hop:,} windows", where=where, fix="make `every` longer or `size` shorter")
+        raise PlanError(
+            f"each event would be in {length // hop:,} windows", where=where, fix="make `every` longer or `size` shorter"
+        )
     return Window("hopping", length, hop, micros(offset, what="offset", where=where, zero=True))
 
 

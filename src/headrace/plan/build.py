@@ -55,7 +55,9 @@ def source(
     if format == "json" and fields is None:
         raise PlanError(f"the stream {topic!r} has no schema", where=where, fix=f"add {schema.EXAMPLE}")
     if format != "json" and fields is not None:
-        raise PlanError(f"format={format!r} has one column, `value`, and takes no schema", where=where, fix="leave the schema out")
+        raise PlanError(
+            f"format={format!r} has one column, `value`, and takes no schema", where=where, fix="leave the schema out"
+        )
     parsed = schema.parse(fields, where) if fields is not None else _ONE_COLUMN[format]
     names = tuple(name for name, _ in parsed)
     if time is not None:
@@ -90,7 +92,9 @@ def filter(node: Node, condition: str, site: CallSite) -> Filter:
 def select(node: Node, columns: Iterable[str], named: Mapping[str, str], site: CallSite) -> Project:
     items: list[tuple[str, str]] = []
     for column in columns:
-        items += [(name, schema.quoted(name)) for name in node.columns] if column == "*" else [expressions.named(column, site.where)]
+        items += (
+            [(name, schema.quoted(name)) for name in node.columns] if column == "*" else [expressions.named(column, site.where)]
+        )
     return _project(node, (*items, *named.items()), site)
 
 
@@ -111,7 +115,9 @@ def drop(node: Node, columns: Sequence[str], site: CallSite) -> Project:
 def explode(node: Node, expression: str, name: str, site: CallSite) -> Explode:
     udfs = _check(node, [expression], site)
     columns = (*(column for column in node.columns if column != name), name)
-    return Explode(**{**_same(node, site, udfs), "columns": _named_well(columns, site.where)}, input=node, name=name, expression=expression)
+    return Explode(
+        **_same(node, site, udfs, columns=_named_well(columns, site.where)), input=node, name=name, expression=expression
+    )
 
 
 def apply(node: Node, function: Callable[..., Any], columns: Sequence[str] | None, site: CallSite) -> Apply:
@@ -119,7 +125,9 @@ def apply(node: Node, function: Callable[..., Any], columns: Sequence[str] | Non
         raise PlanError("apply() takes a function from DataFrame to DataFrame", where=site.where)
     names = node.columns if columns is None else _named_well(tuple(columns), site.where)
     key = node.key if set(node.key) <= set(names) else ()
-    return Apply(where=site.where, columns=names, hidden=(TIME,), key=key, lateness=node.lateness, input=node, function=function)
+    return Apply(
+        where=site.where, columns=names, hidden=(TIME,), key=key, lateness=node.lateness, input=node, function=function
+    )
 
 
 def merge(nodes: tuple[Node, ...], site: CallSite) -> Merge:
@@ -169,10 +177,12 @@ def dedupe(node: Node, columns: Sequence[str], within: Duration | None, site: Ca
     _after_table(node, "dedupe", site.where)
     if within is not None and node.lateness is None:
         raise PlanError(
-            "dedupe(within=...) needs to know how late events can be", where=site.where, fix='add lateness="10 seconds" to the stream'
+            "dedupe(within=...) needs to know how late events can be",
+            where=site.where,
+            fix='add lateness="10 seconds" to the stream',
         )
     bound = None if within is None else micros(within, what="within", where=site.where)
-    return Dedupe(**_same(node, site, ()), input=node, by=by, within=bound)
+    return Dedupe(**_same(node, site), input=node, by=by, within=bound)
 
 
 def key_by(node: Node, columns: Sequence[str], named: Mapping[str, str], site: CallSite) -> KeyBy:
@@ -181,7 +191,7 @@ def key_by(node: Node, columns: Sequence[str], named: Mapping[str, str], site: C
     key = (*columns, *named)
     if not key:
         raise PlanError("key_by() needs a column", where=site.where, fix='write key_by("symbol")')
-    return KeyBy(**{**_same(base, site, ()), "key": key}, input=base)
+    return KeyBy(**_same(base, site, key=key), input=base)
 
 
 def checked_emit(node: Node, window: Window, emit: Emit | None, site: CallSite) -> Emit:
@@ -194,7 +204,11 @@ def checked_emit(node: Node, window: Window, emit: Emit | None, site: CallSite) 
         raise PlanError("a session can't be emitted before it ends", where=where, fix='write emit="final" or leave emit out')
     chosen: Emit = emit or ("final" if window.kind == "session" else "updates")
     if TIME not in node.hidden:
-        raise PlanError("a window needs events with a time, and these have none", where=where, fix="window a stream, not what came of a table")
+        raise PlanError(
+            "a window needs events with a time, and these have none",
+            where=where,
+            fix="window a stream, not what came of a table",
+        )
     if chosen == "final" and node.lateness is None:
         raise PlanError(
             "a window can only be final when it is known how late events can be",
@@ -213,14 +227,16 @@ def aggregate(node: Node, aggregates: Mapping[str, str], window: Window | None, 
     before = next((n for n in walk(node) if isinstance(n, Aggregate)), None)
     if before is not None and (window is None or emit == "updates"):
         raise PlanError(
-            f"only a window with emit=\"final\" can follow the window at {before.where.file}:{before.where.line}",
+            f'only a window with emit="final" can follow the window at {before.where.file}:{before.where.line}',
             where=where,
             fix='add emit="final" here, or write the first window to a topic with to("…") and read that topic',
         )
     extra = (*WINDOW_COLUMNS, "final") if window else ()
     for name in aggregates:
         if name in node.key or name in extra:
-            raise PlanError(f"the aggregate {name!r} has the name of a column that is there already", where=where, fix="name it otherwise")
+            raise PlanError(
+                f"the aggregate {name!r} has the name of a column that is there already", where=where, fix="name it otherwise"
+            )
     bounds, final = (WINDOW_COLUMNS, ("final",)) if window else ((), ())
     columns = _named_well((*node.key, *bounds, *aggregates, *final), where)
     closes = window is not None and emit == "final"
@@ -239,8 +255,8 @@ def aggregate(node: Node, aggregates: Mapping[str, str], window: Window | None, 
     )
 
 
-def _same(node: Node, site: CallSite, udfs: tuple[Udf, ...]) -> dict[str, Any]:
-    """What a node passes on from its input when it changes neither columns nor key."""
+def _same(node: Node, site: CallSite, udfs: tuple[Udf, ...] = (), **changed: Any) -> dict[str, Any]:
+    """What a node passes on from its input, but for what it changes."""
     return {
         "where": site.where,
         "udfs": udfs,
@@ -249,6 +265,7 @@ def _same(node: Node, site: CallSite, udfs: tuple[Udf, ...]) -> dict[str, Any]:
         "key": node.key,
         "kind": node.kind,
         "lateness": node.lateness,
+        **changed,
     }
 
 
@@ -259,7 +276,7 @@ def _project(node: Node, items: tuple[tuple[str, str], ...], site: CallSite) -> 
     if lost and node.kind == "table":
         raise PlanError(f"a table keeps its key: {', '.join(lost)}", where=site.where, fix="select the key's columns too")
     key = () if lost else node.key
-    return Project(**{**_same(node, site, udfs), "columns": names, "key": key}, input=node, items=items)
+    return Project(**_same(node, site, udfs, columns=names, key=key), input=node, items=items)
 
 
 def _check(node: Node, texts: Iterable[str], site: CallSite) -> tuple[Udf, ...]:
@@ -288,7 +305,9 @@ def _named_well(names: tuple[str, ...], where: Where) -> tuple[str, ...]:
         if name.lower() in seen:
             raise PlanError(f"two columns would be called {name!r}", where=where, fix="name one of them otherwise")
         if name.startswith("_"):
-            raise PlanError(f"a column can't be called {name!r}: names that begin with an underscore are Headrace's own", where=where)
+            raise PlanError(
+                f"a column can't be called {name!r}: names that begin with an underscore are Headrace's own", where=where
+            )
         seen.add(name.lower())
     if not names:
         raise PlanError("no column is left", where=where)
@@ -297,7 +316,9 @@ def _named_well(names: tuple[str, ...], where: Where) -> tuple[str, ...]:
 
 def _after_table(node: Node, what: str, where: Where) -> None:
     if node.kind == "table":
-        raise PlanError(f"{what} can't follow a table", where=where, fix='write the table to a topic with to("…") and read that topic')
+        raise PlanError(
+            f"{what} can't follow a table", where=where, fix='write the table to a topic with to("…") and read that topic'
+        )
 
 
 def _one_of(name: str, value: object, allowed: Sequence[str], where: Where) -> None:

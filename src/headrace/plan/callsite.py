@@ -29,7 +29,7 @@ class CallSite:
 
 def call_site() -> CallSite:
     """The nearest frame outside of Headrace."""
-    frame = sys._getframe(1)
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
         frame = frame.f_back
     file, line = frame.f_code.co_filename, _line(frame)

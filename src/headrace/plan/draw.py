@@ -130,7 +130,9 @@ def html(topology: Topology) -> str:
             chain.append(f'<span style="{style}" title="{escape.escape(box.where)}">{label}</span>')
 
         visit(by_id[query.node])
-        chain += [f'<span style="{style};background:#eef6ff;color:#123">topic {escape.escape(topic)}</span>' for topic in query.writes]
+        chain += [
+            f'<span style="{style};background:#eef6ff;color:#123">topic {escape.escape(topic)}</span>' for topic in query.writes
+        ]
         rows.append(f"<div><b>{escape.escape(query.name)}</b> ({query.mode})<br>{' → '.join(chain)}</div>")
     return f"<div><h4>{escape.escape(topology.app)}</h4>{''.join(rows)}</div>"
 

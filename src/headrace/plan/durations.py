@@ -18,20 +18,35 @@ _UNITS = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
-_SHORT = {"us": "microsecond", "ms": "millisecond", "s": "second", "sec": "second", "m": "minute", "min": "minute", "h": "hour", "d": "day"}
+_SHORT = {
+    "us": "microsecond",
+    "ms": "millisecond",
+    "s": "second",
+    "sec": "second",
+    "m": "minute",
+    "min": "minute",
+    "h": "hour",
+    "d": "day",
+}
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)")
 
 
 def micros(value: Duration, *, what: str, where: Where, zero: bool = False) -> int:
     """The duration in microseconds; `what` names the argument in the error."""
-    total = _total(value) if isinstance(value, str) else round(value / timedelta(microseconds=1)) if isinstance(value, timedelta) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+    total = _total(value) if isinstance(value, str) else _micros_of(value)
     if total is None:
         raise PlanError(
-            f"{what}={value!r} is not a duration", where=where, fix='write "5 minutes", "1 hour 30 minutes", "250 ms" or a timedelta'
+            f"{what}={value!r} is not a duration",
+            where=where,
+            fix='write "5 minutes", "1 hour 30 minutes", "250 ms" or a timedelta',
         )
     if total < 0 or (total == 0 and not zero):
         raise PlanError(f"{what}={value!r} must be longer than nothing", where=where, fix='write for example "5 minutes"')
     return total
+
+
+def _micros_of(value: object) -> int | None:
+    return round(value / timedelta(microseconds=1)) if isinstance(value, timedelta) else None
 
 
 def _total(text: str) -> int | None:

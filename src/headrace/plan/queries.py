@@ -40,10 +40,14 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
             group.append(write)
     specs: list[QuerySpec] = []
     for group in groups:
-        # A name that was given names the query; otherwise its first topic does, never a counter: state must survive edits elsewhere.
+        # A given name, or the first topic; never a counter, because state must survive edits elsewhere.
         first = next((write for write in group if write.named), group[0])
         if clash := next((spec for spec in specs if spec.name == first.name), None):
-            raise PlanError(f"two queries are called {first.name!r}; the other is at {clash.where}", where=first.where, fix="give one another name=")
+            raise PlanError(
+                f"two queries are called {first.name!r}; the other is at {clash.where}",
+                where=first.where,
+                fix="give one another name=",
+            )
         specs.append(_spec(app, first, group))
     return tuple(specs)
 

@@ -22,7 +22,9 @@ def parse(schema: Schema, where: Where) -> Fields:
     for part in _split(schema):
         match = _FIELD.match(part)
         if match is None:
-            raise PlanError(f"the schema has a field without a type: {part.strip()!r}", where=where, fix=f"write it like {EXAMPLE}")
+            raise PlanError(
+                f"the schema has a field without a type: {part.strip()!r}", where=where, fix=f"write it like {EXAMPLE}"
+            )
         name = match[1][1:-1].replace("``", "`") if match[1].startswith("`") else match[1]
         kind = match[2]
         while tail := _TAIL.search(kind):
@@ -41,7 +43,8 @@ def quoted(name: str) -> str:
 
 def _split(text: str) -> list[str]:
     """At the commas outside of <>, () and quotes."""
-    parts, depth, quote, start = [], 0, "", 0
+    parts: list[str] = []
+    depth, quote, start = 0, "", 0
     for i, char in enumerate(text):
         if quote:
             quote = "" if char == quote else quote
@@ -64,7 +67,9 @@ def _checked(fields: Fields, where: Where) -> Fields:
     seen: set[str] = set()
     for name, _ in fields:
         if name.startswith("_"):
-            raise PlanError(f"the schema's field {name!r} begins with an underscore, which is kept for Headrace's own columns", where=where)
+            raise PlanError(
+                f"the schema's field {name!r} begins with an underscore, which is kept for Headrace's own columns", where=where
+            )
         if name.lower() in seen:
             raise PlanError(f"the schema has the field {name!r} twice", where=where)
         seen.add(name.lower())

@@ -28,17 +28,25 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
         error = BadRecord(
             f"a record can't be decoded: topic {topic}, partition {partition}, offset {offset}: {cause.strip()}",
             where=source.where,
-            fix=f'headrace peek {topic} --partition {partition} --from {offset} -n 1 shows it; bad="skip" counts such records and goes on',
+            fix=f"headrace peek {topic} --partition {partition} --from {offset} -n 1 shows it; "
+            'bad="skip" counts such records and goes on',
         )
         return Verdict(error, lasting=True)
-    if any("StateSchema" in name or "StateStoreKeySchema" in name for name in failure.classes) or "STATE_STORE" in failure.condition:
+    if (
+        any("StateSchema" in name or "StateStoreKeySchema" in name for name in failure.classes)
+        or "STATE_STORE" in failure.condition
+    ):
         error = StateError(
             f"the state of query {spec.name!r} is not of this program: {failure.sentence}",
             where=spec.where,
             fix="give the changed query another name= to begin anew",
         )
         return Verdict(error, lasting=True)
-    if "KAFKA_DATA_LOSS" in failure.condition or "DATA_LOSS" in failure.condition or "may have been lost" in failure.text.lower():
+    if (
+        "KAFKA_DATA_LOSS" in failure.condition
+        or "DATA_LOSS" in failure.condition
+        or "may have been lost" in failure.text.lower()
+    ):
         error = RunError(
             f"query {spec.name!r}: records it had not read yet are gone from the log: {failure.sentence}",
             where=spec.where,

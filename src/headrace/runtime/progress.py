@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -31,7 +32,9 @@ class Batch:
 
     def json(self) -> str:
         row = asdict(self)
-        row["offsets"] = [{"topic": topic, "partition": partition, "offset": offset} for (topic, partition), offset in self.offsets.items()]
+        row["offsets"] = [
+            {"topic": topic, "partition": partition, "offset": offset} for (topic, partition), offset in self.offsets.items()
+        ]
         return json.dumps(row)
 
 
@@ -98,18 +101,16 @@ def _offsets(value: Any) -> Offsets:
     """{"topic": {"0": 12}} as Kafka's source reports it; other sources report nothing of use here."""
     if isinstance(value, str):
         value = json.loads(value)
-    if not isinstance(value, dict):
-        return {}
-    topics: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+    topics: dict[str, Any] = value or {}
     return {
         (topic, int(partition)): int(offset)
         for topic, partitions in topics.items()
         if isinstance(partitions, dict)
-        for partition, offset in partitions.items()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        for partition, offset in cast("dict[str, Any]", partitions).items()
     }
 
 
-def _merged(all_offsets: Any) -> Offsets:
+def _merged(all_offsets: Iterable[Offsets]) -> Offsets:
     merged: Offsets = {}
     for offsets in all_offsets:
         merged.update(offsets)

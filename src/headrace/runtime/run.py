@@ -25,8 +25,8 @@ from headrace.runtime.display import Display
 from headrace.runtime.order import waves
 from headrace.runtime.progress import Batch, Offsets, Total
 from headrace.runtime.supervise import Job, Supervisor
-from headrace.sinks import kafka as sink
-from headrace.sources import kafka as source
+from headrace.sinks import kafka as kafka_sink
+from headrace.sources import kafka as kafka_source
 from headrace.spark.compile import compile
 from headrace.spark.session import session
 
@@ -42,7 +42,12 @@ class Summary:
 
 
 def run(
-    app: App, *, until: Literal["now"] | None = None, flags: Mapping[str, Any] | None = None, display: Display | None = None, debug: bool = False
+    app: App,
+    *,
+    until: Literal["now"] | None = None,
+    flags: Mapping[str, Any] | None = None,
+    display: Display | None = None,
+    debug: bool = False,
 ) -> Summary:
     if until not in (None, "now"):
         raise PlanError(f"until={until!r} is not known", fix='until is "now" or left out')
@@ -113,11 +118,15 @@ class _Runner:
                 raise TopicError(e.message, where=read.where, fix=e.fix) from e
 
     def _job(self, spec: QuerySpec, until: Literal["now"] | None) -> Job:
-        records = compile(spec, lambda node: source.read(self.spark, node, self.connection, batch=self.config.batch))
+        records = compile(spec, lambda node: kafka_source.read(self.spark, node, self.connection, batch=self.config.batch))
         place = state.location(self.config.state, spec)
 
         def start() -> StreamingQuery:
-            writer = sink.write(records, self.connection, mode=spec.mode).queryName(spec.name).option("checkpointLocation", place)
+            writer = (
+                kafka_sink.write(records, self.connection, mode=spec.mode)
+                .queryName(spec.name)
+                .option("checkpointLocation", place)
+            )
             return writer.trigger(availableNow=True).start() if until else writer.start()
 
         return Job(spec, start)
@@ -129,7 +138,9 @@ class _Runner:
         except BrokerError as e:
             raise RunError(e.message, fix=e.fix) from e
         if again.address != self.connection.address:
-            raise RunError(f"the broker came back at {again.address}, not {self.connection.address}", fix="start the application again")
+            raise RunError(
+                f"the broker came back at {again.address}, not {self.connection.address}", fix="start the application again"
+            )
 
 
 class _GroupProgress:
@@ -140,7 +151,9 @@ class _GroupProgress:
         self._group = specs[0].app
         self._display = display
         self._offsets: dict[str, Offsets] = {spec.name: {} for spec in specs}
-        self._readers = {source.topic: {spec.name for spec in specs if source in spec.sources} for spec in specs for source in spec.sources}
+        self._readers = {
+            source.topic: {spec.name for spec in specs if source in spec.sources} for spec in specs for source in spec.sources
+        }
         self._committed: Offsets = {}
         self._refused = False
 

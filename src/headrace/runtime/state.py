@@ -49,7 +49,7 @@ def _same(spec: QuerySpec, before: dict[str, Any], place: str) -> None:
                 f"query {spec.name!r} has a checkpoint that {part} other things\n"
                 f"  was: {'; '.join(before[part]) or 'nothing'}\n  now: {'; '.join(now[part]) or 'nothing'}",
                 where=spec.where,
-                fix=f"undo the change, begin anew under another name (to(…, name=\"{spec.name}-2\")), or delete {place}",
+                fix=f'undo the change, begin anew under another name (to(…, name="{spec.name}-2")), or delete {place}',
             )
 
 

@@ -7,7 +7,12 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace.broker.client import Connection
 from headrace.plan.nodes import Source
 
-FETCH = {"kafka.max.poll.records": "20000", "kafka.max.partition.fetch.bytes": "8388608", "kafka.fetch.min.bytes": "262144", "kafka.fetch.max.wait.ms": "20"}
+FETCH = {
+    "kafka.max.poll.records": "20000",
+    "kafka.max.partition.fetch.bytes": "8388608",
+    "kafka.fetch.min.bytes": "262144",
+    "kafka.fetch.max.wait.ms": "20",
+}
 
 
 def read(spark: SparkSession, source: Source, connection: Connection, *, batch: int) -> DataFrame:

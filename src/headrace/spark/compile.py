@@ -45,7 +45,7 @@ def compile(spec: QuerySpec, read: Read) -> DataFrame:
 def rows(spec: QuerySpec, read: Read) -> DataFrame:
     """The rows the query gives, before they are encoded."""
     nodes = walk(spec.node)
-    watermark = any(isinstance(n, Aggregate) and n.window or isinstance(n, Dedupe) and n.within for n in nodes)
+    watermark = any((isinstance(n, Aggregate) and n.window) or (isinstance(n, Dedupe) and n.within) for n in nodes)
     frames: dict[int, DataFrame] = {}
 
     def frame(node: Node) -> DataFrame:
@@ -76,7 +76,9 @@ def _frame(node: Node, frame: Callable[[Node], DataFrame], read: Read, *, waterm
         case Apply():
             return _apply(node, frame(node.input))
         case Merge():
-            first, *others = [frame(source).select(*(f"`{name}`" for name in node.columns), *node.hidden) for source in node.inputs]
+            first, *others = [
+                frame(source).select(*(f"`{name}`" for name in node.columns), *node.hidden) for source in node.inputs
+            ]
             for other in others:
                 first = first.union(other)
             return first

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -51,7 +53,7 @@ def _value(records: DataFrame, source: Source, advances: bool) -> Column:
     value = F.col("value")
     match source.format:
         case "json":
-            schema = StructType.fromDDL(ddl(source.fields))
+            schema = cast("StructType", StructType.fromDDL(ddl(source.fields)))
             if source.time is not None:
                 # Without its time an event has no place in a stream: it counts as a bad record.
                 schema[source.time].nullable = False
@@ -77,5 +79,12 @@ def _value(records: DataFrame, source: Source, advances: bool) -> Column:
 
 def _refusal(cause: Column) -> Column:
     """What the kernel's decoder says of a record it refuses, for formats that Spark decodes."""
-    place = (F.lit("HEADRACE_BAD_RECORD topic="), F.col("topic"), F.lit(" partition="), F.col("partition"), F.lit(" offset="), F.col("offset"))
+    place = (
+        F.lit("HEADRACE_BAD_RECORD topic="),
+        F.col("topic"),
+        F.lit(" partition="),
+        F.col("partition"),
+        F.lit(" offset="),
+        F.col("offset"),
+    )
     return F.concat(*(part.cast("string") for part in place), F.lit(" cause="), cause)

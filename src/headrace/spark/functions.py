@@ -12,6 +12,8 @@ from pyspark.sql import functions as F
 
 from headrace.plan.nodes import Udf
 
+_ARROW: type = pa.Array  # pyright: ignore
+
 
 def register(spark: SparkSession, udfs: Iterable[Udf]) -> None:
     for udf in udfs:
@@ -19,7 +21,7 @@ def register(spark: SparkSession, udfs: Iterable[Udf]) -> None:
         hints.pop("return", None)
         if pd.Series in hints.values():
             made = F.pandas_udf(udf.function, udf.returns)  # pyright: ignore
-        elif any(isinstance(hint, type) and issubclass(hint, pa.Array) for hint in hints.values()):
+        elif any(isinstance(hint, type) and issubclass(hint, _ARROW) for hint in hints.values()):
             made = F.arrow_udf(udf.function, udf.returns)  # pyright: ignore
         else:
             made = F.udf(udf.function, udf.returns, useArrow=True)

@@ -6,7 +6,7 @@ import re
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from py4j.protocol import Py4JError
 from pyspark.errors import IllegalArgumentException
@@ -145,7 +145,7 @@ class Failure:
 
 def failure(query: StreamingQuery) -> Failure | None:
     """The failure of a query that stopped; None if it was stopped on purpose or runs."""
-    option = query._jsq.exception()  # pyright: ignore
+    option: Any = cast(Any, query)._jsq.exception()
     if not option.isDefined():
         return None
     exception: Any = option.get()
@@ -161,7 +161,7 @@ def failure(query: StreamingQuery) -> Failure | None:
     for name, link in zip(classes, chain, strict=True):
         if name.startswith("org.apache.spark."):
             condition = condition or str(_call(link, "getCondition") or "")
-            for context in _call(link, "getQueryContext") or []:
+            for context in cast("list[Any]", _call(link, "getQueryContext") or []):
                 fragments += [str(found) for found in (_call(context, "fragment"),) if found]
     return Failure(
         classes=classes,
@@ -197,8 +197,13 @@ def _python_error(text: str) -> str | None:
     if "Traceback (most recent call last)" not in text:
         return None
     lines = [line for line in text.split("Traceback (most recent call last)", 1)[1].splitlines() if line.strip()]
-    frames = [m for line in lines if (m := re.match(r'\s*File "([^"]+)", line (\d+), in (\S+)', line)) and "/pyspark/" not in m[1]]
-    last = next((line.strip() for line in lines if re.match(r"^[A-Za-z_][\w.]*(Error|Exception|Warning|Interrupt|Exit)\b", line)), "a Python error")
+    frames = [
+        m for line in lines if (m := re.match(r'\s*File "([^"]+)", line (\d+), in (\S+)', line)) and "/pyspark/" not in m[1]
+    ]
+    last = next(
+        (line.strip() for line in lines if re.match(r"^[A-Za-z_][\w.]*(Error|Exception|Warning|Interrupt|Exit)\b", line)),
+        "a Python error",
+    )
     return last + (f" (in {frames[-1][3]}, {frames[-1][1]}:{frames[-1][2]})" if frames else "")
 
 

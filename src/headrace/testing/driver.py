@@ -77,7 +77,9 @@ class Driver:
         """The test's clock: the timestamp that the log gives to the records fed next."""
         return self._now
 
-    def feed(self, topic: str, rows: str | Sequence[Mapping[str, Any] | bytes | str | None], *, key: str | None = None) -> Driver:
+    def feed(
+        self, topic: str, rows: str | Sequence[Mapping[str, Any] | bytes | str | None], *, key: str | None = None
+    ) -> Driver:
         """Appends records: a text table, or a list of rows (dicts), of raw values (bytes, str), or of None (no value).
 
         They are read in one batch with all else that was fed since the last `cut` or `run`. `key` names the column that is
@@ -86,7 +88,9 @@ class Driver:
         source = self._sources.get(topic)
         if source is None:
             raise PlanError(
-                f"the app does not read the topic {topic!r}", where=call_site().where, fix=f"it reads: {', '.join(sorted(self._sources))}"
+                f"the app does not read the topic {topic!r}",
+                where=call_site().where,
+                fix=f"it reads: {', '.join(sorted(self._sources))}",
             )
         batches: list[list[Any]] = parse(rows, dict(source.fields)) if isinstance(rows, str) else [list(rows)]
         for number, batch in enumerate(batches):
@@ -215,7 +219,9 @@ class Driver:
         schema = self._schemas.get(topic)
         if schema is None:
             raise PlanError(
-                f"the app does not write the topic {topic!r}", where=call_site().where, fix=f"it writes: {', '.join(sorted(self._schemas))}"
+                f"the app does not write the topic {topic!r}",
+                where=call_site().where,
+                fix=f"it writes: {', '.join(sorted(self._schemas))}",
             )
         for record in jvm.memory_log_read(self._spark, self._log, topic):
             yield None if record.key is None else record.key.decode(), _row(record.value or b"{}", schema)
