@@ -28,10 +28,22 @@ final class Names {
   boolean next(Cursor c, int expected) {
     if (expected >= quoted.length) return false;
     byte[] name = quoted[expected];
+    byte[] b = c.bytes;
     int p = c.pos;
-    int end = p + name.length;
-    if (end > c.bytes.length || !Arrays.equals(c.bytes, p, end, name, 0, name.length)) return false;
-    c.pos = end;
+    int n = name.length;
+    if (n > b.length - p) return false;
+    if (n < 8) {
+      for (int i = 0; i < n; i++) {
+        if (b[p + i] != name[i]) return false;
+      }
+    } else {
+      // Whole words, the last one overlapping the one before.
+      for (int i = 0; i < n - 8; i += 8) {
+        if ((long) Text.WORDS.get(b, p + i) != (long) Text.WORDS.get(name, i)) return false;
+      }
+      if ((long) Text.WORDS.get(b, p + n - 8) != (long) Text.WORDS.get(name, n - 8)) return false;
+    }
+    c.pos = p + n;
     return true;
   }
 
