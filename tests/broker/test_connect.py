@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import socket
 import time
 from pathlib import Path
 
@@ -26,3 +27,14 @@ def test_a_named_broker_that_does_not_answer_is_an_error_within_seconds(tmp_path
     ):
         connect.resolve(config)
     assert time.monotonic() - began < 7
+
+
+def test_a_port_that_does_not_speak_kafka_is_told_from_one_that_is_closed(tmp_path: Path, free_port: int) -> None:
+    config = Config.load({"broker": f"127.0.0.1:{free_port}"}, cwd=tmp_path, environ={})
+    with (
+        socket.create_server(("127.0.0.1", free_port)),
+        pytest.raises(
+            BrokerError, match=r"something listens at .* does not answer as a Kafka broker\n  fix: check security.protocol"
+        ),
+    ):
+        connect.require(config.connection(config.broker), "here", seconds=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 from headrace.broker import embedded
@@ -38,13 +39,28 @@ def require(connection: Connection, origin: str, seconds: float = REACH_SECONDS)
     try:
         admin.list_topics(timeout=seconds)
     except KafkaException as e:
+        admin.poll(0)  # hands over what error_cb has to say
         refused = [error for error in seen if error.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL)]  # pyright: ignore
         if refused:
             raise BrokerError(
                 f"the Kafka broker at {connection.address} refuses the connection: {refused[0].str()}",
                 fix="check the [kafka] settings; headrace config shows them and where they come from",
             ) from e
+        if _listens(connection.address):
+            raise BrokerError(
+                f"something listens at {connection.address} ({origin}), but does not answer as a Kafka broker",
+                fix="check security.protocol of the [kafka] settings (headrace config shows it) and the address",
+            ) from e
         raise BrokerError(
             f"no Kafka broker answers at {connection.address} ({origin})",
             fix="start it, correct the address, or take the embedded one: --broker embedded",
         ) from e
+
+
+def _listens(addresses: str) -> bool:
+    host, _, port = addresses.split(",")[0].strip().rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=1):
+            return True
+    except OSError:
+        return False
