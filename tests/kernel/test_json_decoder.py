@@ -134,6 +134,7 @@ CAUSES: list[tuple[bytes | None, str]] = [
     (b'{"x":"\xf4\x90\x80\x80"}', "invalid UTF-8 at byte 6"),
     (b'{"x":"\xe2\x82"}', "invalid UTF-8 at byte 6"),
     (b'{"\xff":1}', "invalid UTF-8 at byte 2"),
+    (b'{"t":"' + b"\0" * 10 + b'"}', "not valid JSON at byte 6: expected no raw control character in a string"),
     (b'{"a":"b","a":1}', 'field a: expected long, found string "b"'),
     (b'{"a":[1,\n2]}', "field a: expected long, found array [1,\\u000a2]"),
     (b'{"a":"' + b"x" * 60 + b'"}', 'field a: expected long, found string "' + "x" * 39 + "..."),

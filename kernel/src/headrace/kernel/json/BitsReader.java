@@ -10,9 +10,4 @@ abstract sealed class BitsReader extends Reader permits BooleanReader, WholeRead
   final Object read(Cursor c, int first) {
     return box(bits(c, first));
   }
-
-  @Override
-  final void read(Cursor c, int first, DecodedRow row, int i) {
-    row.putBits(i, bits(c, first));
-  }
 }

@@ -35,6 +35,11 @@ final class Cursor {
   // Where the last date or time ended: set by Times.
   int timeEnd;
 
+  // The last date read, eight bytes and two, and its day: the next record's is most likely the same.
+  long dateHead;
+  short dateTail;
+  long dateDay = Times.NONE;
+
   void reset(byte[] value) {
     bytes = value;
     depth = 0;
@@ -100,7 +105,10 @@ final class Cursor {
   }
 
   void nothing() {
-    word(NULL);
+    byte[] b = bytes;
+    int p = pos;
+    if (b.length - p >= 4 && b[p + 1] == 'u' && b[p + 2] == 'l' && b[p + 3] == 'l') pos = p + 4;
+    else word(NULL);
   }
 
   /** NaN, Infinity or -Infinity, bare, as Python's json writes them. */

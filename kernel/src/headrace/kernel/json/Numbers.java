@@ -45,27 +45,33 @@ final class Numbers {
       exponent = dot - p;
       digits -= exponent;
     }
+    c.pos = p;
+    c.exponent = exponent;
     if (p < b.length && (b[p] | 0x20) == 'e') {
       integral = false;
-      p++;
-      boolean minus = p < b.length && b[p] == '-';
-      if (minus || (p < b.length && b[p] == '+')) p++;
-      int from = p;
-      int power = 0;
-      while (p < b.length && (d = b[p] - '0') >= 0 && d <= 9) {
-        if (power < EXPONENT_LIMIT / 10) power = power * 10 + d;
-        else power = EXPONENT_LIMIT;
-        p++;
-      }
-      if (p == from) throw digit(c, p);
-      exponent += minus ? -power : power;
+      power(c);
     }
-    c.pos = p;
     c.negative = negative;
     c.mantissa = mantissa;
-    c.exponent = exponent;
     c.integral = integral;
     c.big = digits > 18;
+  }
+
+  private static void power(Cursor c) {
+    byte[] b = c.bytes;
+    int p = c.pos + 1;
+    boolean minus = p < b.length && b[p] == '-';
+    if (minus || (p < b.length && b[p] == '+')) p++;
+    int from = p;
+    int power = 0;
+    int d;
+    while (p < b.length && (d = b[p] - '0') >= 0 && d <= 9) {
+      power = power < EXPONENT_LIMIT / 10 ? power * 10 + d : EXPONENT_LIMIT;
+      p++;
+    }
+    if (p == from) throw digit(c, p);
+    c.pos = p;
+    c.exponent += minus ? -power : power;
   }
 
   private static Refused digit(Cursor c, int at) {
@@ -76,6 +82,26 @@ final class Numbers {
   /** The number here as a whole number within the range: 7, 7.0 and 7e0 are the same. */
   static long whole(Cursor c, long min, long max, String type) {
     int start = c.pos;
+    byte[] b = c.bytes;
+    int p = b[start] == '-' ? start + 1 : start;
+    int from = p;
+    long small = 0;
+    int d;
+    while (p < b.length && (d = b[p] - '0') >= 0 && d <= 9) {
+      small = small * 10 + d;
+      p++;
+    }
+    // Up to 18 digits, no leading zero, and nothing of a number behind.
+    if (p > from && p - from <= 18 && b[from] != '0' && p < b.length && b[p] != '.' && (b[p] | 0x20) != 'e') {
+      c.pos = p;
+      long value = from > start ? -small : small;
+      if (value < min || value > max) throw c.mismatch(start, type, "out of range");
+      return value;
+    }
+    return anyWhole(c, start, min, max, type);
+  }
+
+  private static long anyWhole(Cursor c, int start, long min, long max, String type) {
     scan(c);
     long value;
     if (c.integral && !c.big) {

@@ -5,9 +5,4 @@ abstract sealed class Reader
     permits BitsReader, TextReader, DecimalReader, BinaryReader, VariantReader, StructReader, ArrayReader, MapReader {
   /** The value at the cursor, which is not null; `first` is its first byte. */
   abstract Object read(Cursor c, int first);
-
-  /** The same, into a row. */
-  void read(Cursor c, int first, DecodedRow row, int i) {
-    row.put(i, read(c, first));
-  }
 }

@@ -55,8 +55,10 @@ final class StructReader extends Reader {
         if (ch == 'n') {
           c.nothing();
           row.setNullAt(field);
+        } else if (readers[field] instanceof BitsReader primitive) {
+          row.putBits(field, primitive.bits(c, ch));
         } else {
-          readers[field].read(c, ch, row, field);
+          row.put(field, readers[field].read(c, ch));
         }
       } while ((ch = c.more('}', Cursor.OBJECT)) >= 0);
     } catch (Refused e) {

@@ -19,7 +19,22 @@ final class Times {
 
   /** yyyy-MM-dd as days since 1970. */
   static long day(Cursor c, byte[] b, int from, int to) {
-    if (to - from < 10 || b[from + 4] != '-' || b[from + 7] != '-') return NONE;
+    if (to - from < 10) return NONE;
+    long head = (long) Text.WORDS.get(b, from);
+    short tail = (short) (b[from + 8] << 8 | b[from + 9]);
+    c.timeEnd = from + 10;
+    if (head == c.dateHead && tail == c.dateTail) return c.dateDay;
+    long day = civilDay(b, from);
+    if (day != NONE) {
+      c.dateHead = head;
+      c.dateTail = tail;
+      c.dateDay = day;
+    }
+    return day;
+  }
+
+  private static long civilDay(byte[] b, int from) {
+    if (b[from + 4] != '-' || b[from + 7] != '-') return NONE;
     int century = two(b, from);
     int rest = two(b, from + 2);
     int month = two(b, from + 5);
@@ -28,7 +43,6 @@ final class Times {
     int year = century * 100 + rest;
     if (year == 0 || month == 0 || month > 12 || day == 0) return NONE;
     if (day > DAYS[month] && !(month == 2 && day == 29 && leap(year))) return NONE;
-    c.timeEnd = from + 10;
     // Days of a civil date, counted in years that begin in March: http://howardhinnant.github.io/date_algorithms.html
     int y = month <= 2 ? year - 1 : year;
     int m = month <= 2 ? month + 9 : month - 3;
