@@ -18,6 +18,7 @@ from headrace.errors import BrokerError, TopicError
 kafka: Any = admin_module
 SECONDS = 10.0
 BROKER_DEFAULT = -1
+_LEADERLESS = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ def create(
         raise TopicError(f"can't create topic {name}: {error.str()}") from e
     # The controller has it; clients ask the brokers, who hear of it a moment later.
     _until(lambda: _has_leaders(_metadata(connection).get(name)), f"topic {name} was created, but has no leader")
+    offsets(connection, [(name, number) for number in range(require(connection, name))])
 
 
 def ensure(
@@ -134,13 +136,18 @@ def offsets(connection: Connection, partitions: Iterable[tuple[str, int]]) -> di
 
 
 def _offsets(connection: Connection, asked: list[TopicPartition], spec: Any) -> dict[tuple[str, int], int]:
+    """Asks again while a partition finds its leader: after a creation or a restart that takes a moment."""
     if not asked:
         return {}
-    try:
-        answers = connection.admin.list_offsets(dict.fromkeys(asked, spec), request_timeout=SECONDS)
-        return {(part.topic, part.partition): answer.result().offset for part, answer in answers.items()}
-    except KafkaException as e:
-        raise _refused("can't read offsets", e) from e
+    end = time.monotonic() + SECONDS
+    while True:
+        try:
+            answers = connection.admin.list_offsets(dict.fromkeys(asked, spec), request_timeout=SECONDS)
+            return {(part.topic, part.partition): answer.result().offset for part, answer in answers.items()}
+        except KafkaException as e:
+            if e.args[0].code() not in _LEADERLESS or time.monotonic() > end:
+                raise _refused("can't read offsets", e) from e
+            time.sleep(0.05)
 
 
 def _metadata(connection: Connection) -> dict[str, Any]:
