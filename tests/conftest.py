@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from uuid import uuid4
 
 import pytest
@@ -19,7 +20,7 @@ class Broker:
     config: Config
     address: str
 
-    @property
+    @cached_property
     def connection(self) -> Connection:
         return Connection(self.address)
 

@@ -112,6 +112,16 @@ class Connection:
 
         return AdminClient(self.librdkafka())
 
+    @cached_property
+    def sender(self) -> Producer:
+        """An idempotent producer, kept: it takes half a second to get its id from the broker."""
+        # Java's partitioner, so that a key lands where Kafka Streams, Flink or Spark would put it.
+        return self.producer(partitioner="murmur2_random", enable_idempotence=True, linger_ms=20)
+
+    def forget_sender(self) -> None:
+        """After a failure: records may still be on their way in it."""
+        self.__dict__.pop("sender", None)
+
     def consumer(self, **more: Any) -> Consumer:
         from confluent_kafka import Consumer
 

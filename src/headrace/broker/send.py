@@ -40,8 +40,7 @@ def send(
     if create:
         topics.ensure(connection, topic)
     topics.require(connection, topic)
-    # Java's partitioner, so that a key lands where Kafka Streams, Flink or Headrace would put it.
-    producer = connection.producer(partitioner="murmur2_random", enable_idempotence=True, linger_ms=20)
+    producer = connection.sender
     failed: list[KafkaError] = []
     counts = {"records": 0, "bytes": 0}
 
@@ -69,6 +68,7 @@ def send(
         raise BadRecord(f"{e.message} ({counts['records']} records before it were sent)", where=e.where, fix=e.fix) from e
     left = producer.flush(FLUSH_SECONDS)
     if failed or left:
+        connection.forget_sender()
         why = failed[0].str() if failed else f"{left} records were not acknowledged within {FLUSH_SECONDS:.0f} s"
         raise BrokerError(f"sending to {topic} failed after {counts['records']} records: {why}", fix="headrace status")
     return Sent(counts["records"], counts["bytes"], time.monotonic() - began)
