@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
 from headrace.spark import jvm
@@ -378,11 +378,12 @@ def test_a_log_that_does_not_exist_is_named_with_those_that_do(log: Log) -> None
         jvm.memory_log_read(log.spark, "nowhere", "in")
 
 
-def test_a_hundred_thousand_records_go_in_and_out_in_about_a_second(log: Log) -> None:
+def test_a_hundred_thousand_records_go_in_and_out_in_two_calls(log: Log) -> None:
     rows = [(b"key-%d" % (i % 1000), b'{"price": %d, "symbol": "ABC"}' % i, i, i % 3) for i in range(100_000)]
     began = time.perf_counter()
     assert jvm.memory_log_append(log.spark, log.name, "wide", rows) == 100_000
     back = log.read("wide")
-    assert time.perf_counter() - began < 3
+    # About a second on an idle machine; a call per record would take half a minute.
+    assert time.perf_counter() - began < 10
     assert [(r.key, r.value, r.timestamp, r.partition) for r in back] == rows
     assert jvm.memory_log_size(log.spark, log.name, "wide") == 100_000
