@@ -1,9 +1,9 @@
 package headrace.kernel.json;
 
 import org.apache.spark.sql.catalyst.util.IntervalUtils;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DayTimeIntervalType;
 import org.apache.spark.sql.types.YearMonthIntervalType;
-import org.apache.spark.sql.types.DataType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Day-time and year-month intervals, as the text Spark casts to them. */
@@ -24,7 +24,7 @@ final class IntervalReader extends BitsReader {
         return type instanceof DayTimeIntervalType dt
             ? IntervalUtils.castStringToDTInterval(text, dt.startField(), dt.endField())
             : IntervalUtils.castStringToYMInterval(text, ym().startField(), ym().endField());
-      } catch (IllegalArgumentException | ArithmeticException notAnInterval) {
+      } catch (RuntimeException notAnInterval) {
         throw c.mismatch(start, type.simpleString(), "");
       }
     }
