@@ -29,7 +29,7 @@ kernel: setup
 	@$(RUN)/python kernel/build.py
 
 demo: setup
-	@$(RUN)/headrace demo
+	@SECONDS_TO_RUN="$(SECONDS)" $(RUN)/python -m examples.demo
 
 lint: setup
 	@$(RUN)/ruff check .
