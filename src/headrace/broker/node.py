@@ -41,6 +41,9 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 share.coordinator.state.topic.num.partitions=8
 group.initial.rebalance.delay.ms=0
+# After a kill the controller waits for the old session to end before it lets the node in again: 9 s by default.
+broker.session.timeout.ms=4000
+broker.heartbeat.interval.ms=1000
 # The default of 128 MB is a quarter of the heap.
 log.cleaner.dedupe.buffer.size=16777216
 """
