@@ -1,4 +1,4 @@
-"""One broker per test process: a real one, in a folder of its own."""
+"""One Spark and one broker per test process: real ones."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
@@ -13,6 +14,9 @@ import pytest
 from headrace.broker import embedded
 from headrace.broker.client import Connection
 from headrace.config import Config
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,14 @@ class Broker:
     @cached_property
     def connection(self) -> Connection:
         return Connection(self.address)
+
+
+@pytest.fixture(scope="session")
+def spark() -> SparkSession:
+    """The testing kit's session, which is the product's."""
+    from headrace.testing import driver
+
+    return driver.spark()
 
 
 @pytest.fixture(scope="session")

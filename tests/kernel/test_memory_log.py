@@ -14,8 +14,6 @@ from pyspark.sql.streaming import StreamingQuery
 from headrace.spark import jvm
 
 SECOND = 1_000_000
-CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
 class Log:
@@ -236,25 +234,6 @@ def test_a_replayed_batch_reads_the_same_rows_and_writes_nothing_twice(log: Log)
     log.run(counts(log.stream("in")), "out", mode="update")
     assert log.read("out")[: len(before)] == before
     assert log.batches("out") == {0: ["a=2"], 1: ["a=3", "b=1"], 2: ["a=4"]}
-
-
-def test_a_checkpoint_on_the_disk_without_forks_is_continued_from(log: Log) -> None:
-    confs = {
-        "fs.file.impl": "headrace.kernel.log.ForklessFileSystem",
-        "fs.file.impl.disable.cache": "true",
-        "spark.sql.streaming.checkpointFileManagerClass": f"{CHECKPOINTING}.FileSystemBasedCheckpointFileManager",
-        "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
-    }
-    for name, value in confs.items():
-        log.spark.conf.set(name, value)
-    try:
-        for value in ("a1", "a2"):
-            log.put("in", value)
-            log.run(counts(log.stream("in")), "out", mode="update")
-    finally:
-        for name in confs:
-            log.spark.conf.unset(name)
-    assert log.values("out") == ["a=1", "a=2"]
 
 
 def test_a_replayed_batch_does_not_take_in_what_came_since(log: Log) -> None:

@@ -115,7 +115,7 @@ def test_schemas_are_split_at_the_right_commas() -> None:
     fields = schema.parse(text, HERE)
     assert fields == (
         ("a", "int"),
-        ("b", "struct<x: int, y: array<decimal(10,2)>>"),
+        ("b", "struct<x: int, y: array<decimal(10,2)>> NOT NULL"),
         ("odd, name", "string"),
         ("m", "map<string, int>"),
     )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 
 from headrace.broker import topics
 from headrace.broker.client import Connection
 from headrace.errors import BrokerError
+
+SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +32,21 @@ def commit(connection: Connection, group: str, offsets: Mapping[tuple[str, int],
     if not offsets:
         return
     parts = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
+    end = time.monotonic() + SECONDS
+    while (error := _commit(connection, group, parts)) is not None:
+        # A broker that has just started names a coordinator before that one is ready.
+        if error.code() not in (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS) or time.monotonic() > end:
+            raise BrokerError(f"can't commit offsets of group {group}: {error.str()}")
+        time.sleep(0.1)
+
+
+def _commit(connection: Connection, group: str, parts: list[TopicPartition]) -> KafkaError | None:
     try:
         asked = connection.admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, parts)])
         done: list[TopicPartition] = asked[group].result().topic_partitions
     except KafkaException as e:
-        raise BrokerError(f"can't commit offsets of group {group}: {e.args[0].str()}") from e
-    for part in done:
-        if part.error is not None:
-            raise BrokerError(f"can't commit {part.topic}/{part.partition} of group {group}: {part.error.str()}")
+        return e.args[0]
+    return next((part.error for part in done if part.error is not None), None)
 
 
 def lag(connection: Connection, group: str) -> list[Lag]:

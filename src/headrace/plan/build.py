@@ -63,7 +63,7 @@ def source(
     if time is not None:
         if time not in names:
             raise expressions.unknown_column(time, names, of=f"the stream {topic!r} (time={time!r})", where=where)
-        kind = dict(parsed)[time].lower()
+        kind = schema.plain(dict(parsed)[time])
         if kind not in ("timestamp", "timestamp_ltz"):
             raise PlanError(
                 f"the time column {time!r} is a {kind}, not a timestamp",

@@ -8,13 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import sqlglot
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
-
 from headrace.errors import PlanError, Where
-
-logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 # Words that stand where a column could, as in timestampdiff(SECOND, a, b).
 _UNITS = {"microsecond", "millisecond", "second", "minute", "hour", "day", "dayofyear", "week", "month", "quarter", "year"}
@@ -27,15 +21,22 @@ class Facts:
     columns: tuple[str, ...]
     functions: tuple[str, ...]
     alias: str | None
+    plain: bool
     parsed: bool
 
 
 @lru_cache(maxsize=4096)
 def facts(text: str) -> Facts:
+    # Here, because it takes a third of a second to import, and most commands need no expression.
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)
     try:
         tree = sqlglot.parse_one(text, dialect="spark")
     except (SqlglotError, RecursionError):
-        return Facts((), (), None, False)
+        return Facts((), (), None, False, False)
     alias = tree.alias if isinstance(tree, exp.Alias) else tree.name if isinstance(tree, exp.Column) else None
     params = {ident.name.lower() for node in tree.find_all(exp.Lambda) for ident in node.expressions}
     columns: list[str] = []
@@ -45,7 +46,7 @@ def facts(text: str) -> Facts:
             continue
         columns.append(first)
     functions = [node.name for node in tree.find_all(exp.Anonymous)]
-    return Facts(tuple(dict.fromkeys(columns)), tuple(dict.fromkeys(functions)), alias, True)
+    return Facts(tuple(dict.fromkeys(columns)), tuple(dict.fromkeys(functions)), alias, isinstance(tree, exp.Column), True)
 
 
 def check_columns(text: str, columns: Sequence[str], *, hidden: Sequence[str], of: str, where: Where) -> None:
@@ -68,14 +69,13 @@ def named(text: str, where: Where) -> tuple[str, str]:
     known = facts(text)
     if known.alias is None:
         raise PlanError(f"the expression {text!r} needs a name", where=where, fix=f'write "{text} as name" or name="{text}"')
-    tree = sqlglot.parse_one(text, dialect="spark")
-    if not isinstance(tree, exp.Alias):
-        return known.alias, text
-    return known.alias, text[: _alias_start(text)].rstrip()
+    return known.alias, text if known.plain else text[: _alias_start(text)].rstrip()
 
 
 def _alias_start(text: str) -> int:
     """Where ` as name` (or a bare trailing name) begins; the text before it is left as the user typed it."""
+    import sqlglot
+
     tokens = sqlglot.tokenize(text, dialect="spark")
     start = tokens[-1].start
     if len(tokens) > 1 and tokens[-2].text.lower() == "as":

@@ -11,8 +11,9 @@ Fields = tuple[tuple[str, str], ...]
 Schema = str | Mapping[str, str]
 
 EXAMPLE = 'schema="symbol string, price double, at timestamp"'
+NOT_NULL = " NOT NULL"
 _FIELD = re.compile(r"^\s*(`(?:[^`]|``)+`|\w+)\s*:?\s*(.+?)\s*$", re.DOTALL)
-_TAIL = re.compile(r"\s+(comment\s+'.*'|comment\s+\".*\"|not\s+null|default\s+.*)$", re.IGNORECASE | re.DOTALL)
+_TAIL = re.compile(r"\s+(comment\s+'.*'|comment\s+\".*\"|default\s+.*)$", re.IGNORECASE | re.DOTALL)
 
 
 def parse(schema: Schema, where: Where) -> Fields:
@@ -29,8 +30,13 @@ def parse(schema: Schema, where: Where) -> Fields:
         kind = match[2]
         while tail := _TAIL.search(kind):
             kind = kind[: tail.start()]
-        fields.append((name, " ".join(kind.split())))
+        fields.append((name, re.sub(r" not null$", NOT_NULL, " ".join(kind.split()), flags=re.IGNORECASE)))
     return _checked(tuple(fields), where)
+
+
+def plain(kind: str) -> str:
+    """The type alone, in lower case, without NOT NULL."""
+    return kind.removesuffix(NOT_NULL).lower()
 
 
 def ddl(fields: Fields) -> str:

@@ -33,6 +33,7 @@ appender.file.strategy.type = DefaultRolloverStrategy
 appender.file.strategy.max = 3
 """
 
+_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 STATE: Mapping[str, str] = {
     "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
@@ -55,7 +56,6 @@ def session(
     log4j.write_text(_LOG4J.format(file=log))
     local = master.startswith("local")
     settings = {
-        "spark.jars": ",".join(str(jar) for jar in (KERNEL, *jars)),
         "spark.driver.memory": memory,
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()} -XX:+UseParallelGC",
         "spark.ui.enabled": "false",
@@ -65,7 +65,7 @@ def session(
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         **STATE,
-        **({"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"} if local else {}),
+        **(_local((KERNEL, *jars)) if local else {"spark.jars": ",".join(map(str, (KERNEL, *jars)))}),
         **(more or {}),
     }
     builder = SparkSession.builder.master(master).appName(name)
@@ -79,6 +79,17 @@ def session(
     spark.sparkContext.setLogLevel("WARN")
     check_kernel(jvm.kernel_version(spark))
     return spark
+
+
+def _local(jars: tuple[Path, ...]) -> dict[str, str]:
+    """One process on this machine: loopback only, and checkpoints on a disk that Hadoop does not slow down."""
+    return {
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.hadoop.fs.file.impl": "headrace.kernel.LocalDisk",
+        "spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER,
+    }
 
 
 def check_kernel(found: str) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime
 from typing import Any
+
+from headrace.plan import schema
 
 _DAY = "2024-01-01"
 _RULE = re.compile(r"^[\s|+:-]*-[\s|+:-]*$")
@@ -47,7 +50,7 @@ def parse(table: str, types: dict[str, str]) -> list[list[Row]]:
 
 
 def _cell(text: str, kind: str) -> Any:
-    kind = kind.lower()
+    kind = schema.plain(kind)
     if text in ("", "null"):
         return None
     if kind in ("tinyint", "smallint", "int", "integer", "bigint", "long", "short", "byte"):
@@ -59,7 +62,5 @@ def _cell(text: str, kind: str) -> Any:
     if kind.startswith("timestamp"):
         return at(text)
     if kind.startswith(("array", "map", "struct")):
-        import json
-
         return json.loads(text)
     return text

@@ -4,6 +4,7 @@ import headrace.kernel.BadRecordException;
 import java.io.Serializable;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -28,6 +29,7 @@ public final class JsonDecoder implements Serializable {
   private final boolean failOnBad;
   private final transient StructReader root;
   private final transient Reader[] slots;
+  private final transient int[] required;
   private transient Cursor cursor;
 
   private JsonDecoder(StructType schema, boolean failOnBad) {
@@ -35,6 +37,7 @@ public final class JsonDecoder implements Serializable {
     this.failOnBad = failOnBad;
     this.root = Schemas.struct(schema, "");
     this.slots = root.readersAnd(new TextReader());
+    this.required = IntStream.range(0, schema.size()).filter(i -> !schema.apply(i).nullable()).toArray();
   }
 
   /** Refuses, with an IllegalArgumentException that names the field, a schema JSON can't fill. */
@@ -69,7 +72,7 @@ public final class JsonDecoder implements Serializable {
             false));
   }
 
-  /** The struct that comes out: every field may be null. */
+  /** The struct that comes out: every field may be null, as all are in a bad record. */
   public StructType type() {
     StructType plain = CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema);
     return plain.asNullable().add(BAD, DataTypes.StringType, true);
@@ -99,6 +102,9 @@ public final class JsonDecoder implements Serializable {
     if (first != '{') return notAnObject(c, first);
     root.fill(c, row);
     if (c.next() >= 0) throw c.unexpected("nothing after the object", "the document");
+    for (int field : required) {
+      if (row.isNullAt(field)) return "field " + schema.apply(field).name() + ": missing or null, but required";
+    }
     return null;
   }
 

@@ -1,0 +1,34 @@
+package headrace.kernel;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFileAttributeView;
+import java.nio.file.attribute.PosixFilePermissions;
+import org.apache.hadoop.fs.LocalFileSystem;
+import org.apache.hadoop.fs.RawLocalFileSystem;
+import org.apache.hadoop.fs.permission.FsPermission;
+
+/**
+ * The local disk for checkpoints. Hadoop without its native library forks a {@code chmod} for every file it creates, which is
+ * most of the time of a small micro-batch; Java sets permissions itself. A LocalFileSystem, because RocksDB's state store
+ * casts to it for snapshots.
+ */
+public final class LocalDisk extends LocalFileSystem {
+  public LocalDisk() {
+    super(new Disk());
+  }
+
+  private static final class Disk extends RawLocalFileSystem {
+    @Override
+    public void setPermission(org.apache.hadoop.fs.Path path, FsPermission permission) throws IOException {
+      Path file = pathToFile(path).toPath();
+      PosixFileAttributeView view = Files.getFileAttributeView(file, PosixFileAttributeView.class);
+      if (view != null) {
+        String bits =
+            permission.getUserAction().SYMBOL + permission.getGroupAction().SYMBOL + permission.getOtherAction().SYMBOL;
+        view.setPermissions(PosixFilePermissions.fromString(bits));
+      }
+    }
+  }
+}
