@@ -1,0 +1,226 @@
+"""README and docs are true: their Python runs, their commands parse, their links lead somewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+
+import headrace as hr
+from headrace import cli
+from headrace.broker.client import ALLOWED
+from headrace.config import SETTINGS
+from headrace.testing import Driver
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LINKED = [*PAGES, *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
+Drive = Callable[[hr.App], Driver]
+
+
+class Block(NamedTuple):
+    language: str
+    line: int
+    text: str
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    for fence in re.finditer(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
+        yield Block(fence[1], page.read_text()[: fence.start(2)].count("\n"), fence[2])
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+WITH_PYTHON = [page for page in LINKED if any(block.language == "python" for block in blocks(page))]
+
+
+def executed(page: Path, folder: Path) -> ModuleType:
+    """The page as a module: its Python on the lines where it stands in the page, so that errors name those."""
+    lines: list[str] = []
+    for block in blocks(page):
+        if block.language == "python":
+            lines += [""] * (block.line - len(lines)) + block.text.splitlines()
+    file = folder / (page.stem.replace("-", "_") + ".py")
+    file.write_text("\n".join(lines) + "\n")
+    spec = importlib.util.spec_from_file_location(f"page_{file.stem}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Not in sys.modules: the functions of a page travel to Spark's Python workers by value, as those of a main program do.
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=name_of)
+def test_the_python_of_a_page_runs_and_its_apps_compile_and_its_tests_pass(page: Path, tmp_path: Path, drive: Drive) -> None:
+    module = executed(page, tmp_path)
+    apps = [value for value in vars(module).values() if isinstance(value, hr.App)]
+    assert apps
+    for app in apps:
+        compiled(app)
+    for name, test in vars(module).items():
+        if name.startswith("test_"):
+            test(drive)
+
+
+def compiled(app: hr.App) -> None:
+    """As headrace.runtime.check does, in the session of the tests."""
+    from headrace.sources import memory
+    from headrace.spark import jvm
+    from headrace.spark.compile import compile
+    from headrace.testing.driver import spark
+
+    log = uuid.uuid4().hex
+    jvm.memory_log_create(spark(), log)
+    try:
+        for query in app.queries():
+            compile(query, lambda source: memory.read(spark(), source, log))
+    finally:
+        jvm.memory_log_drop(spark(), log)
+
+
+def test_an_app_of_a_page_is_never_bound_to_a_name_twice() -> None:
+    for page in WITH_PYTHON:
+        text = "\n".join(block.text for block in blocks(page) if block.language == "python")
+        bound = re.findall(r"^(\w+) = hr\.App\(", text, re.MULTILINE)
+        assert len(bound) == len(set(bound)), name_of(page)
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    """The headrace commands of a page's sh blocks, as words; both sides of a pipe."""
+    for block in blocks(page):
+        if block.language == "sh":
+            for line in block.text.splitlines():
+                for part in line.split(" | "):
+                    words = shlex.split(part, comments=True)
+                    if words[:1] == ["headrace"]:
+                        yield words[1:]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(commands(page))], ids=name_of)
+def test_the_commands_of_a_page_are_commands(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in commands(page):
+        try:
+            cli._parser(words).parse_args(words)
+        except SystemExit:
+            pytest.fail(f"headrace {shlex.join(words)}: {capsys.readouterr().err}")
+
+
+def test_every_command_is_in_the_docs() -> None:
+    documented = {next(word for word in words if not word.startswith("-")) for page in PAGES for words in commands(page)}
+    assert documented == set(cli.COMMANDS)
+
+
+def test_every_make_target_in_the_docs_exists() -> None:
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for page in LINKED:
+        text = page.read_text()
+        assert set(re.findall(r"^make (\w+)|`make (\w+)", text, re.MULTILINE)) <= {(t, "") for t in targets} | {
+            ("", t) for t in targets
+        }, name_of(page)
+
+
+def test_every_setting_is_in_the_docs() -> None:
+    text = (ROOT / "docs" / "configuration.md").read_text()
+    assert [name for name in (*SETTINGS, *ALLOWED) if f"`{name}`" not in text] == []
+    for name, kind in SETTINGS.items():
+        row = next(line for line in text.splitlines() if line.startswith(f"| `{name}` "))
+        assert f"`--{name.replace('_', '-')}` | `HEADRACE_{name.upper()}` | `{kind.default or '.headrace/state'}`" in row
+
+
+@pytest.mark.parametrize(
+    ("noun", "page"), [(hr.Stream, "streams-and-tables"), (hr.Table, "streams-and-tables"), (Driver, "testing")]
+)
+def test_every_verb_is_in_the_docs(noun: type, page: str) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    verbs = [name for name in vars(noun) if not name.startswith("_") and name != "close"]
+    assert [verb for verb in verbs if not re.search(rf"`(?:stream\.)?{verb}\b", text)] == []
+
+
+def test_every_error_is_in_the_docs() -> None:
+    from headrace import errors
+
+    text = (ROOT / "docs" / "errors.md").read_text()
+    kinds = [name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)]
+    assert [name for name in kinds if f"| `{name}` |" not in text] == []
+
+
+def test_every_field_of_a_batch_is_in_the_docs() -> None:
+    from headrace.runtime.progress import Batch
+
+    text = (ROOT / "docs" / "running.md").read_text()
+    assert [name for name in Batch.__dataclass_fields__ if f"`{name}`" not in text] == []
+
+
+@pytest.mark.parametrize("page", LINKED, ids=name_of)
+def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for link in re.findall(r"\]\(([^)]+)\)", prose):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}, link
+
+
+def test_every_page_of_the_docs_is_in_its_index() -> None:
+    index = (ROOT / "docs" / "README.md").read_text()
+    assert [
+        page.name for page in PAGES if page.parent.name == "docs" and page.name != "README.md" and f"({page.name})" not in index
+    ] == []
+
+
+def test_the_commands_of_the_readme_do_what_it_says(tmp_path: Path, free_port: int) -> None:
+    said = typed(tmp_path, free_port, your_own())
+    assert re.fullmatch(r"sent 4 records to clicks in [\d.]+ s\n", said["send"])
+    assert "clicks-per-minute: 4 in, 3 out" in said["run"]
+    values = re.findall(r"\{[^{}]*\"final\"[^{}]*\}", said["peek"])
+    counts = {(row["page"], row["window_start"][11:16]): row["clicks"] for row in map(json.loads, values)}
+    assert counts == {("/home", "10:00"): 2, ("/home", "10:01"): 1, ("/shop", "10:00"): 1}
+    assert "1 passed" in said["pytest"]
+    assert said["down"] == "stopped\n"
+
+
+def your_own() -> list[list[str]]:
+    text = next(block.text for block in blocks(ROOT / "README.md") if "headrace new" in block.text)
+    lines = [shlex.split(line, comments=True) for line in text.splitlines()]
+    assert [words[0] for words in lines[:2]] == ["make", "."]
+    return lines[2:]
+
+
+def typed(folder: Path, port: int, lines: list[list[str]]) -> dict[str, str]:
+    """What each command said on stdout. The environment is this one's, where `make setup` has put headrace and pytest."""
+    environ: dict[str, Any] = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("HEADRACE_", "PYTEST_")) or name == "HEADRACE_CACHE"
+    }
+    environ["HEADRACE_PORT"] = str(port)
+    said: dict[str, str] = {}
+    try:
+        for words in lines:
+            if words[0] == "cd":
+                folder = folder / words[1]
+                continue
+            done = subprocess.run(
+                [sys.executable, "-m", *words], cwd=folder, env=environ, capture_output=True, text=True, timeout=200
+            )
+            assert done.returncode == 0, f"{shlex.join(words)}\n{done.stdout}\n{done.stderr}"
+            said[words[1] if words[0] == "headrace" else words[0]] = done.stdout
+    finally:
+        subprocess.run([sys.executable, "-m", "headrace", "down"], cwd=folder, env=environ, capture_output=True)
+    return said
