@@ -8,13 +8,14 @@ from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace import jars
-from headrace.broker import connect, groups, topics
+from headrace.broker import connect, embedded, groups, topics
 from headrace.broker.client import Connection
 from headrace.config import Config
 from headrace.errors import BrokerError, PlanError, RunError, TopicError
@@ -27,6 +28,7 @@ from headrace.runtime.progress import Batch, Offsets, Total
 from headrace.runtime.supervise import Job, Supervisor
 from headrace.sinks import kafka as kafka_sink
 from headrace.sources import kafka as kafka_source
+from headrace.spark import jvm
 from headrace.spark.compile import compile
 from headrace.spark.session import session
 
@@ -56,13 +58,23 @@ def run(
     shown = display or displays.choose(app.name)
     stop = threading.Event()
     try:
+        spark, connection = _start(app.name, config, shown)
+        # From here on, because Spark sets a handler of its own when it starts.
         with _signals(stop):
-            spark, connection = _start(app.name, config, shown)
             runner = _Runner(spark, config, connection, shown, stop, debug)
             shown.say(f"{app.name}: {len(specs)} {'query' if len(specs) == 1 else 'queries'}, broker {connection.address}")
             return runner.run(specs, until)
+    except jvm.GONE as e:
+        raise RunError(
+            f"Spark is gone: its process ended ({type(e).__name__})",
+            fix=f"the end of {_log(config, app.name)} says more; started again, the application goes on where it was",
+        ) from e
     finally:
         shown.close()
+
+
+def _log(config: Config, name: str) -> Path:
+    return config.home / "logs" / f"{name}.log"
 
 
 def _start(name: str, config: Config, display: Display) -> tuple[SparkSession, Connection]:
@@ -75,7 +87,7 @@ def _start(name: str, config: Config, display: Display) -> tuple[SparkSession, C
             master=config.master,
             memory=config.driver_memory,
             jars=tuple(jars.connector_jars()),
-            log=config.home / "logs" / f"{name}.log",
+            log=_log(config, name),
         )
         return spark, broker.result()
 
@@ -101,6 +113,7 @@ class _Runner:
                 self.stop,
                 on_batch=progress.batch,
                 before_restart=self._reconnect,
+                watch=self._watch,
                 debug=self.debug,
             ).run()
             if self.stop.is_set():
@@ -131,8 +144,14 @@ class _Runner:
 
         return Job(spec, start)
 
+    def _watch(self) -> None:
+        """Clients wait minutes for a broker that is gone; the embedded one is ours to start again at once."""
+        if self.config.embedded and not embedded.status(self.config).running:
+            self.display.say("the embedded broker is gone: starting it again")
+            embedded.up(self.config, self.display.say)
+
     def _reconnect(self) -> None:
-        """A broker that died is the likeliest cause of a failure; the embedded one is started again, at the same address."""
+        """A broker that can't be reached is the likeliest cause of a failure."""
         try:
             again = connect.connect(self.config, self.display.say)
         except BrokerError as e:

@@ -46,6 +46,7 @@ class Supervisor:
     stop: threading.Event
     on_batch: Callable[[Batch], None] = lambda batch: None
     before_restart: Callable[[], None] = lambda: None
+    watch: Callable[[], None] = lambda: None
     debug: bool = False
 
     def run(self) -> None:
@@ -53,6 +54,7 @@ class Supervisor:
             for job in self.jobs:
                 job.query = job.start()
             while not self.stop.wait(_TICK) and not all(job.done for job in self.jobs):
+                self.watch()
                 for job in self.jobs:
                     self._look(job)
         finally:

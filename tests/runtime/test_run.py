@@ -1,0 +1,178 @@
+"""Applications on a real broker and a real Spark, run in this process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headrace as hr
+from headrace.broker import groups, peek, send, topics
+from headrace.errors import BadRecord, BrokerError, RunError, StateError, TopicError
+from headrace.runtime import run as runtime
+from headrace.runtime.display import Silent
+from headrace.runtime.run import Summary
+
+
+@pytest.fixture
+def project(spark: Any, broker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A project folder, and a broker to run against."""
+    monkeypatch.chdir(tmp_path)
+    return broker
+
+
+def run(app: hr.App, broker: Any) -> Summary:
+    return runtime.run(app, until="now", flags={"broker": broker.address}, display=Silent())
+
+
+def put(broker: Any, topic: str, rows: list[dict[str, Any]], key: str | None = None) -> None:
+    send.send(broker.connection, topic, send.rows(rows, key=key), create=True)
+
+
+def rows_of(broker: Any, topic: str) -> list[dict[str, Any]]:
+    return [json.loads(record.value or b"null") for record in peek.read(broker.connection, topic)]
+
+
+def counting(topic: str, out: str, **options: Any) -> hr.App:
+    app = hr.App(f"count-{topic}")
+    app.stream(topic, schema="k string, v int", **options).key_by("k").agg(n="count(*)", total="sum(v)").to(out)
+    return app
+
+
+def test_until_now_processes_what_is_there_and_a_second_run_only_what_is_new(project: Any, topic: str) -> None:
+    put(project, topic, [{"k": "a", "v": 1}, {"k": "b", "v": 2}, {"k": "a", "v": 3}], key="k")
+    first = run(counting(topic, f"{topic}-out"), project)
+    assert (first.totals[0].rows_in, first.totals[0].rows_out) == (3, 2)
+    put(project, topic, [{"k": "a", "v": 10}], key="k")
+    second = run(counting(topic, f"{topic}-out"), project)
+    assert second.totals[0].rows_in == 1
+    assert rows_of(project, f"{topic}-out")[-1] == {"k": "a", "n": 3, "total": 14}
+    assert [record.key for record in peek.read(project.connection, f"{topic}-out")][-1] == b"a"
+
+
+def test_progress_is_committed_to_the_consumer_group_of_the_application(project: Any, topic: str) -> None:
+    put(project, topic, [{"k": str(i), "v": i} for i in range(100)], key="k")
+    app = counting(topic, f"{topic}-out")
+    run(app, project)
+    lag = groups.lag(project.connection, app.name)
+    assert sum(part.committed for part in lag) == 100
+    assert sum(part.lag for part in lag) == 0
+    put(project, topic, [{"k": "x", "v": 1}])
+    assert sum(part.lag for part in groups.lag(project.connection, app.name)) == 1
+
+
+def test_a_record_that_cannot_be_decoded_stops_with_its_place_and_cause(project: Any, topic: str) -> None:
+    put(project, topic, [{"k": "a", "v": 1}, {"k": "a", "v": "many"}])
+    with pytest.raises(BadRecord) as caught:
+        run(counting(topic, f"{topic}-out"), project)
+    text = str(caught.value)
+    assert f"topic {topic}, partition " in text
+    assert 'field v: expected int, found string "many"' in text
+    assert "test_run.py" in text
+    assert f"headrace peek {topic} --partition" in text
+    assert "java" not in text.lower()
+
+
+def test_records_that_cannot_be_decoded_are_skipped_and_counted_if_so_wished(project: Any, topic: str) -> None:
+    good = [{"k": "a", "v": i} for i in range(50)]
+    put(project, topic, [*good[:20], {"k": "a", "v": "many"}, *good[20:], {"v": [1]}])
+    total = run(counting(topic, f"{topic}-out", bad="skip"), project).totals[0]
+    assert (total.rows_in, total.bad) == (52, 2)
+    assert rows_of(project, f"{topic}-out")[-1]["n"] == 50
+
+
+def test_a_missing_topic_is_named_at_the_line_that_reads_it(project: Any, topic: str) -> None:
+    with pytest.raises(TopicError) as caught:
+        run(counting(topic, f"{topic}-out"), project)
+    assert f"there is no topic {topic}" in str(caught.value)
+    assert "test_run.py" in str(caught.value)
+    assert f"headrace topics create {topic}" in str(caught.value)
+
+
+def test_a_broker_that_does_not_answer_is_named(project: Any, topic: str) -> None:
+    with pytest.raises(BrokerError, match=r"127\.0\.0\.1:1 ") as caught:
+        runtime.run(counting(topic, "out"), until="now", flags={"broker": "127.0.0.1:1"}, display=Silent())
+    assert caught.value.fix
+
+
+def test_an_expression_that_fails_on_a_row_is_told_at_its_line(project: Any, topic: str) -> None:
+    put(project, topic, [{"k": "a", "v": 0}])
+    app = hr.App(f"divide-{topic}")
+    app.stream(topic, schema="k string, v int").with_columns(
+        share="1 / v",
+    ).to(f"{topic}-out")
+    with pytest.raises(RunError) as caught:
+        run(app, project)
+    assert "Division by zero" in str(caught.value)
+    assert caught.value.where is not None
+    assert caught.value.where.code.endswith(".with_columns(")
+
+
+def test_a_function_that_fails_is_told_with_its_own_line(project: Any, topic: str) -> None:
+    @hr.udf("int")
+    def cautious(v: int) -> int:
+        raise ValueError(f"not {v}!")
+
+    put(project, topic, [{"k": "a", "v": 7}])
+    app = hr.App(f"careful-{topic}")
+    app.stream(topic, schema="k string, v int").with_columns(w="cautious(v)").to(f"{topic}-out")
+    with pytest.raises(RunError) as caught:
+        run(app, project)
+    assert "ValueError: not 7! (in cautious, " in str(caught.value)
+    assert ".with_columns(w=" in str(caught.value)
+
+
+def test_a_changed_aggregate_does_not_read_the_old_ones_state(project: Any, topic: str) -> None:
+    put(project, topic, [{"k": "a", "v": 1}])
+    run(counting(topic, f"{topic}-out"), project)
+    app = hr.App(f"count-{topic}")
+    app.stream(topic, schema="k string, v int").key_by("k").agg(most="max(v)").to(f"{topic}-out")
+    with pytest.raises(StateError) as caught:
+        run(app, project)
+    assert "was: aggregate n=count(*), total=sum(v) by k" in str(caught.value)
+    assert "now: aggregate most=max(v) by k" in str(caught.value)
+
+
+def test_a_filter_may_change_and_the_state_goes_on(project: Any, topic: str) -> None:
+    put(project, topic, [{"k": "a", "v": 1}])
+    run(counting(topic, f"{topic}-out"), project)
+    put(project, topic, [{"k": "a", "v": 1}, {"k": "a", "v": 100}])
+    app = hr.App(f"count-{topic}")
+    app.stream(topic, schema="k string, v int").where("v > 50").key_by("k").agg(n="count(*)", total="sum(v)").to(f"{topic}-out")
+    run(app, project)
+    assert rows_of(project, f"{topic}-out")[-1] == {"k": "a", "n": 2, "total": 101}
+
+
+def test_a_renamed_query_does_not_silently_begin_anew(project: Any, topic: str) -> None:
+    put(project, topic, [{"k": "a", "v": 1}])
+    run(counting(topic, f"{topic}-out"), project)
+    app = hr.App(f"count-{topic}")
+    app.stream(topic, schema="k string, v int").key_by("k").agg(n="count(*)", total="sum(v)").to(f"{topic}-out", name="other")
+    with pytest.raises(StateError, match=f'name="{topic}-out"'):
+        run(app, project)
+
+
+def test_a_query_that_reads_what_another_writes_runs_after_it(project: Any, topic: str) -> None:
+    put(project, topic, [{"k": "a", "v": i} for i in range(10)])
+    app = hr.App(f"chain-{topic}")
+    middle, out = f"{topic}-middle", f"{topic}-out"
+    app.stream(middle, schema="k string, w int").agg(most="max(w)").to(out)
+    app.stream(topic, schema="k string, v int").select("k", w="v * 2").to(middle)
+    run(app, project)
+    assert rows_of(project, out) == [{"most": 18}]
+
+
+def test_output_topics_are_created_and_several_get_the_same_rows(project: Any, topic: str) -> None:
+    put(project, topic, [{"k": "a", "v": 1}, {"k": "b", "v": 2}])
+    app = hr.App(f"copies-{topic}")
+    stream = app.stream(topic, schema="k string, v int").key_by("k")
+    stream.to(f"{topic}-1")
+    stream.to(f"{topic}-2")
+    assert len(run(app, project).totals) == 1
+    assert topics.exists(project.connection, f"{topic}-2")
+    by_key = sorted(rows_of(project, f"{topic}-1"), key=lambda row: row["k"])
+    assert (
+        by_key == sorted(rows_of(project, f"{topic}-2"), key=lambda row: row["k"]) == [{"k": "a", "v": 1}, {"k": "b", "v": 2}]
+    )
