@@ -1,10 +1,10 @@
-# Every target does all the set-up it needs: Python >= 3.11, a JDK 17 and make are enough.
+# Every target does all the set-up it needs: Python >= 3.11, a JDK (17 or 21) and make are enough.
 SHELL := /bin/bash
 PYTHON ?= python3
 UV := .tools/bin/uv
 RUN := .venv/bin
 
-.PHONY: setup demo test lint bench soak kernel lock clean
+.PHONY: setup demo test lint bench kernel lock clean
 
 setup: .venv/.done
 

@@ -17,7 +17,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "kernel" / "src"
 JAR = ROOT / "src" / "headrace" / "_kernel" / "headrace-kernel.jar"
-NO_JAVAC = "headrace needs a JDK 17 or 21 to build its kernel: install one (Debian: apt-get install openjdk-17-jdk-headless) and see that `javac` is on PATH"
+NO_JAVAC = (
+    "headrace needs a JDK 17 or 21 to build its kernel: "
+    "install one (Debian: apt-get install openjdk-17-jdk-headless) and see that `javac` is on PATH"
+)
 
 
 def version() -> str:

@@ -169,7 +169,7 @@ def _from_environment(environ: Mapping[str, str], cwd: Path) -> Given:
         if environ.get(variable):
             given[name] = (_placed(name, environ[variable], cwd), variable)
     for variable, value in environ.items():
-        if variable.startswith("HEADRACE_KAFKA_"):
+        if variable.startswith("HEADRACE_KAFKA_") and value:
             name = "kafka." + variable.removeprefix("HEADRACE_KAFKA_").lower().replace("_", ".")
             _known(name, variable)
             given[name] = (value, variable)

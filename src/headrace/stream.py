@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from headrace.errors import PlanError
 from headrace.plan import build
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration
@@ -59,7 +60,12 @@ class Stream:
 
     def merge(self, *others: Stream) -> Stream:
         """All events of these streams, which have the same columns."""
-        return self._next(build.merge((self._node, *(other._node for other in others)), call_site()))
+        site = call_site()
+        if any(not isinstance(other, Stream) or other._app is not self._app for other in others):  # pyright: ignore
+            raise PlanError(
+                "merge() takes streams of the same app", where=site.where, fix="write a table to a topic and read that"
+            )
+        return self._next(build.merge((self._node, *(other._node for other in others)), site))
 
     def split(self, *conditions: str) -> tuple[Stream, ...]:
         """One stream per condition and one for the rest; an event goes to the first that holds for it."""

@@ -68,7 +68,10 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: hr.App("a").stream("t", schema="a int").dedupe("a", within="1 hour"),
         "needs to know how late",
     ),
-    "merging different columns": (lambda: trades().merge(trades().drop("qty")), "not in both: qty"),
+    "merging different columns": (lambda: (lambda s: s.merge(s.drop("qty")))(trades()), "not in both: qty"),
+    "merging a table": (lambda: trades().merge(trades().count()), "streams of the same app"),  # type: ignore[arg-type]
+    "merging a stream of another app": (lambda: trades().merge(trades()), "streams of the same app"),
+    "changing a table's key": (lambda: trades().key_by("symbol").count().with_columns(symbol="'x'"), "key can't be changed"),
     "splitting by nothing": (lambda: trades().split(), "split() needs a condition"),
     "key_by of nothing": (lambda: trades().key_by(), "key_by() needs a column"),
     "an app's bad name": (lambda: hr.App("my app!"), "can't be the name"),

@@ -149,9 +149,19 @@ def test_a_renamed_query_does_not_silently_begin_anew(project: Any, topic: str) 
     put(project, topic, [{"k": "a", "v": 1}])
     run(counting(topic, f"{topic}-out"), project)
     app = hr.App(f"count-{topic}")
-    app.stream(topic, schema="k string, v int").key_by("k").agg(n="count(*)", total="sum(v)").to(f"{topic}-out", name="other")
+    counts = app.stream(topic, schema="k string, v int").key_by("k").agg(n="count(*)", total="sum(v)")
+    counts.to(f"{topic}-copy")
+    counts.to(f"{topic}-out")
     with pytest.raises(StateError, match=f'name="{topic}-out"'):
         run(app, project)
+
+
+def test_a_query_that_is_given_a_new_name_begins_anew(project: Any, topic: str) -> None:
+    put(project, topic, [{"k": "a", "v": 1}])
+    run(counting(topic, f"{topic}-out"), project)
+    app = hr.App(f"count-{topic}")
+    app.stream(topic, schema="k string, v int").key_by("k").agg(n="count(*)").to(f"{topic}-out", name="other")
+    assert run(app, project).totals[0].rows_in == 1
 
 
 def test_a_query_that_reads_what_another_writes_runs_after_it(project: Any, topic: str) -> None:

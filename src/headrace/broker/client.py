@@ -73,15 +73,7 @@ class Connection:
     def java(self) -> dict[str, str]:
         """Settings for Java clients. Files go in by content, so that executors on other machines need no copy."""
         given = self.kafka
-        same = (
-            "security.protocol",
-            "sasl.mechanism",
-            "sasl.jaas.config",
-            "ssl.key.password",
-            "client.dns.lookup",
-            "client.rack",
-        )
-        settings = {"bootstrap.servers": self.address, **{name: given[name] for name in same if name in given}}
+        settings = {"bootstrap.servers": self.address, **{name: given[name] for name in _SAME_IN_JAVA if name in given}}
         if "sasl.username" in given:
             login = _LOGIN[given.get("sasl.mechanism", "PLAIN")]
             user, password = _quoted(given["sasl.username"]), _quoted(given.get("sasl.password", ""))

@@ -16,12 +16,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     folder = Path(args.name)
-    check_name(folder.name, "project", Where("command line", 1))
+    check_name(folder.name, "project", Where(f"headrace new {args.name}", 1))
     if folder.exists():
         raise ConfigError(f"{folder} exists already", fix="choose another name")
     folder.mkdir(parents=True)
     for template in sorted(resources.files("headrace.cli").joinpath("template").iterdir(), key=lambda file: file.name):
-        text = template.read_text().replace("APP_NAME", folder.name)
+        text = template.read_text().replace("APP_FOLDER", str(folder)).replace("APP_NAME", folder.name)
         (folder / template.name.removesuffix(".txt")).write_text(text)
     print(f"{folder}/ is there. Now type:\n")
     print((folder / "README.md").read_text().split("```")[1].strip().removeprefix("sh\n"))

@@ -275,6 +275,11 @@ def _project(node: Node, items: tuple[tuple[str, str], ...], site: CallSite) -> 
     lost = [name for name in node.key if name not in names]
     if lost and node.kind == "table":
         raise PlanError(f"a table keeps its key: {', '.join(lost)}", where=site.where, fix="select the key's columns too")
+    changed = [name for name, text in items if name in node.key and text not in (name, schema.quoted(name))]
+    if changed and node.kind == "table":
+        raise PlanError(
+            f"a table's key can't be changed: {', '.join(changed)}", where=site.where, fix="give the column another name"
+        )
     key = () if lost else node.key
     return Project(**_same(node, site, udfs, columns=names, key=key), input=node, items=items)
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from headrace.errors import PlanError, Where
 
@@ -45,7 +46,8 @@ def facts(text: str) -> Facts:
         if isinstance(column.this, exp.Star) or first.lower() in params:
             continue
         columns.append(first)
-    functions = [node.name for node in tree.find_all(exp.Anonymous)]
+    tokens = sqlglot.tokenize(text, dialect="spark")
+    functions = [token.text for token, after in pairwise(tokens) if after.text == "("]
     return Facts(tuple(dict.fromkeys(columns)), tuple(dict.fromkeys(functions)), alias, isinstance(tree, exp.Column), True)
 
 

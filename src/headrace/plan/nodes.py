@@ -45,7 +45,7 @@ class Window:
 @dataclass(frozen=True, kw_only=True)
 class _Node:
     where: Where = field(compare=False)
-    udfs: tuple[Udf, ...] = field(default=(), compare=False)
+    udfs: tuple[Udf, ...] = ()
     columns: tuple[str, ...]
     hidden: tuple[str, ...] = ()
     key: tuple[str, ...] = ()

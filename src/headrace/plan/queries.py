@@ -9,7 +9,7 @@ from typing import Literal
 
 from headrace.errors import PlanError, Where
 from headrace.plan import durations
-from headrace.plan.nodes import Aggregate, Dedupe, Node, Source, Window, Write, walk
+from headrace.plan.nodes import Aggregate, Dedupe, Node, Source, Udf, Window, Write, walk
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,180}")
 
@@ -25,6 +25,7 @@ class QuerySpec:
     topics: tuple[str, ...]
     sources: tuple[Source, ...]
     state: tuple[str, ...]
+    named: bool
     where: Where = field(compare=False)
 
 
@@ -38,6 +39,7 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
             groups.append([write])
         else:
             group.append(write)
+    _one_function_a_name(writes)
     specs: list[QuerySpec] = []
     for group in groups:
         # A given name, or the first topic; never a counter, because state must survive edits elsewhere.
@@ -52,6 +54,15 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
     return tuple(specs)
 
 
+def _one_function_a_name(writes: Sequence[Write]) -> None:
+    """Spark knows functions by their names alone."""
+    seen: dict[str, Udf] = {}
+    for node in (node for write in writes for node in walk(write.node)):
+        for udf in node.udfs:
+            if seen.setdefault(udf.name, udf) != udf:
+                raise PlanError(f"two functions are called {udf.name}()", where=node.where, fix="give one of them another name")
+
+
 def _spec(app: str, first: Write, group: Sequence[Write]) -> QuerySpec:
     nodes = walk(first.node)
     return QuerySpec(
@@ -62,6 +73,7 @@ def _spec(app: str, first: Write, group: Sequence[Write]) -> QuerySpec:
         topics=tuple(write.topic for write in group),
         sources=tuple(node for node in nodes if isinstance(node, Source)),
         state=tuple(shape for node in nodes if (shape := state_shape(node)) is not None),
+        named=first.named,
         where=first.where,
     )
 

@@ -42,8 +42,8 @@ class LiveDisplay:
         for last, all in self._rows.values():
             table.add_row(
                 last.query,
-                f"{last.in_per_second:,.0f}",
-                f"{last.out_per_second:,.0f}",
+                _rate(last.in_per_second),
+                _rate(last.out_per_second),
                 f"{last.lag:,}",
                 _clock(last.watermark),
                 f"{last.state_rows:,}",
@@ -114,8 +114,8 @@ def choose(app: str, *, json: bool = False) -> Display:
 def _line(batch: Batch, total: Total) -> str:
     parts = [
         f"{batch.query}: batch {batch.batch}",
-        f"in {batch.in_per_second:,.0f}/s ({total.rows_in:,})",
-        f"out {batch.out_per_second:,.0f}/s ({total.rows_out:,})",
+        f"in {_rate(batch.in_per_second)}/s ({total.rows_in:,})",
+        f"out {_rate(batch.out_per_second)}/s ({total.rows_out:,})",
         f"lag {batch.lag:,}",
         f"watermark {_clock(batch.watermark)}",
         f"state {batch.state_rows:,} rows",
@@ -124,6 +124,10 @@ def _line(batch: Batch, total: Total) -> str:
     parts += [f"late {total.late:,}"] if total.late else []
     parts += [f"bad {total.bad:,}"] if total.bad else []
     return "  ".join(parts)
+
+
+def _rate(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 or value == 0 else f"{value:.1f}"
 
 
 def _clock(watermark: str | None) -> str:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import importlib.util
 import linecache
+import os
 import sys
 import traceback
 from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pyspark import cloudpickle as _cloudpickle
 
 from headrace.app import App
 from headrace.errors import ConfigError, HeadraceError, PlanError, Where
+
+# It has no types of its own.
+cloudpickle: Any = _cloudpickle
 
 
 def load(target: str) -> App:
@@ -22,8 +30,7 @@ def load(target: str) -> App:
     if spec is None or spec.loader is None:
         raise ConfigError(f"{path} is not a Python file", fix="headrace run FILE.py")
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(file.resolve().parent))
-    sys.modules["headrace_app"] = module
+    _reach_workers(module, file.resolve().parent)
     try:
         spec.loader.exec_module(module)
     except HeadraceError:
@@ -39,6 +46,14 @@ def load(target: str) -> App:
         found = f"several Apps: {', '.join(apps)}" if apps else "no App"
         raise ConfigError(f"{path} has {found}", fix=f"headrace run {path}:NAME" if apps else 'write app = hr.App("name")')
     return next(iter(apps.values()))
+
+
+def _reach_workers(module: ModuleType, folder: Path) -> None:
+    """Python workers can't import the user's file by the name we gave it: it goes by value, what stands beside it by path."""
+    sys.modules[module.__name__] = module
+    cloudpickle.register_pickle_by_value(module)
+    sys.path.insert(0, str(folder))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
 
 
 def _place(e: Exception, file: Path) -> Where:

@@ -74,11 +74,10 @@ def _batch(query: str, progress: dict[str, Any]) -> Batch:
     states: list[dict[str, Any]] = progress.get("stateOperators", [])
     rows_out = max(int(progress.get("sink", {}).get("numOutputRows", 0)), 0)
     watermark = progress.get("eventTime", {}).get("watermark")
-    observed: dict[str, dict[str, Any]] = progress.get("observedMetrics") or {}
     return Batch(
         query=query,
         batch=int(progress["batchId"]),
-        rows_in=int(progress.get("numInputRows", 0)),
+        rows_in=int(progress.get("numInputRows", 0)) - _observed(progress, "advances"),
         rows_out=rows_out,
         in_per_second=float(progress.get("processedRowsPerSecond") or 0.0),
         out_per_second=rows_out * 1000 / millis if millis else 0.0,
@@ -86,10 +85,15 @@ def _batch(query: str, progress: dict[str, Any]) -> Batch:
         watermark=None if watermark is None or watermark.startswith("1970-01-01T00:00:00.000") else watermark,
         state_rows=sum(int(state.get("numRowsTotal", 0)) for state in states),
         late=sum(int(state.get("numRowsDroppedByWatermark", 0)) for state in states),
-        bad=sum(int(metrics["bad"]) for metrics in observed.values() if metrics.get("bad") is not None),
+        bad=_observed(progress, "bad"),
         millis=millis,
         offsets=_merged(_offsets(source.get("endOffset")) for source in sources),
     )
+
+
+def _observed(progress: dict[str, Any], name: str) -> int:
+    observed: dict[str, dict[str, Any]] = progress.get("observedMetrics") or {}
+    return sum(int(metrics.get(name) or 0) for metrics in observed.values())
 
 
 def _lag(source: dict[str, Any]) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -29,7 +30,7 @@ from headrace.runtime.supervise import Job, Supervisor
 from headrace.sinks import kafka as kafka_sink
 from headrace.sources import kafka as kafka_source
 from headrace.spark import jvm
-from headrace.spark.compile import compile
+from headrace.spark.compile import compile, explain
 from headrace.spark.session import session
 
 if TYPE_CHECKING:
@@ -102,9 +103,11 @@ class _Runner:
     debug: bool
 
     def run(self, specs: Sequence[QuerySpec], until: Literal["now"] | None) -> Summary:
-        self._topics(specs)
         jobs = [self._job(spec, until) for spec in specs]
-        state.check(self.spark, self.config.state, specs)
+        for note in state.check(self.spark, self.config.state, specs):
+            self.display.say(note)
+        self._topics(specs)
+        state.record(self.spark, self.config.state, specs)
         progress = _GroupProgress(self.connection, specs, self.display)
         for wave in waves(specs) if until else [specs]:
             Supervisor(
@@ -140,7 +143,10 @@ class _Runner:
                 .queryName(spec.name)
                 .option("checkpointLocation", place)
             )
-            return writer.trigger(availableNow=True).start() if until else writer.start()
+            try:
+                return writer.trigger(availableNow=True).start() if until else writer.start()
+            except PySparkException as e:
+                raise RunError(f"query {spec.name!r} did not start: {explain(e)}", where=spec.where) from e
 
         return Job(spec, start)
 

@@ -19,15 +19,21 @@ def location(root: str, spec: QuerySpec) -> str:
     return f"{root.rstrip('/')}/{spec.app}/{spec.name}"
 
 
-def check(spark: SparkSession, root: str, specs: Sequence[QuerySpec]) -> None:
-    """Compares every checkpoint with the program before anything starts, then writes down what the program is."""
-    app = specs[0].app
-    known = {name: found for name in jvm.folders(spark, f"{root}/{app}") if (found := _read(spark, f"{root}/{app}/{name}"))}
+def check(spark: SparkSession, root: str, specs: Sequence[QuerySpec]) -> list[str]:
+    """Compares every checkpoint with the program, before anything starts; returns what the user should know."""
+    place = f"{root}/{specs[0].app}"
+    known = {name: found for name in jvm.folders(spark, place) if (found := _read(spark, f"{place}/{name}"))}
+    notes: list[str] = []
     for spec in specs:
         if spec.name in known:
             _same(spec, known[spec.name], location(root, spec))
         else:
-            _not_renamed(spec, known, {spec.name for spec in specs})
+            notes += _renamed(spec, known, {spec.name for spec in specs}, place)
+    return notes
+
+
+def record(spark: SparkSession, root: str, specs: Sequence[QuerySpec]) -> None:
+    """Writes down what each checkpoint is made for."""
     for spec in specs:
         jvm.write_text(spark, f"{location(root, spec)}/{_FILE}", json.dumps(_manifest(spec), indent=2))
 
@@ -53,11 +59,16 @@ def _same(spec: QuerySpec, before: dict[str, Any], place: str) -> None:
             )
 
 
-def _not_renamed(spec: QuerySpec, known: dict[str, dict[str, Any]], names: set[str]) -> None:
+def _renamed(spec: QuerySpec, known: dict[str, dict[str, Any]], names: set[str], place: str) -> list[str]:
+    """A query without a name of its own is named after its first topic: an edit must not make it forget what it knew."""
     for name, before in known.items():
-        if name not in names and set(before["writes"]) & set(spec.topics) and before["keeps"] == list(spec.state):
+        if name in names or not set(before["writes"]) & set(spec.topics):
+            continue
+        if not spec.named:
             raise StateError(
                 f"the topic {spec.topics[0]!r} was written by the query {name!r}, whose checkpoint would be left behind",
                 where=spec.where,
-                fix=f'keep its name: to(…, name="{name}")',
+                fix=f'keep its name: to(…, name="{name}"); or begin anew under a new one',
             )
+        return [f"query {spec.name} begins anew; what {name} kept stays in {place}/{name}"]
+    return []

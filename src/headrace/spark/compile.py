@@ -45,7 +45,7 @@ def compile(spec: QuerySpec, read: Read) -> DataFrame:
 def rows(spec: QuerySpec, read: Read) -> DataFrame:
     """The rows the query gives, before they are encoded."""
     nodes = walk(spec.node)
-    watermark = any((isinstance(n, Aggregate) and n.window) or (isinstance(n, Dedupe) and n.within) for n in nodes)
+    watermark = any(_needs_watermark(node) for node in nodes)
     frames: dict[int, DataFrame] = {}
 
     def frame(node: Node) -> DataFrame:
@@ -59,9 +59,21 @@ def rows(spec: QuerySpec, read: Read) -> DataFrame:
     return frame(spec.node)
 
 
+def _needs_watermark(node: Node) -> bool:
+    match node:
+        case Aggregate():
+            return node.window is not None
+        case Dedupe():
+            return node.within is not None
+        case Apply():
+            return True
+        case _:
+            return False
+
+
 def _frame(node: Node, frame: Callable[[Node], DataFrame], read: Read, *, watermark: bool) -> DataFrame:
     if node.udfs:
-        functions.register(frame(_first_input(node)).sparkSession, node.udfs)
+        functions.register(frame(_first_input(node)).sparkSession, node.udfs, node.where)
     match node:
         case Source():
             return decode(read(node), node, watermark=watermark)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import TimestampType
 
 from headrace.plan.queries import QuerySpec
 
@@ -18,15 +19,18 @@ def encode(rows: DataFrame, spec: QuerySpec) -> DataFrame:
     """The columns key, value and topic, as Spark's Kafka sink takes them."""
     topics = [F.lit(topic) for topic in spec.topics]
     topic = topics[0] if len(topics) == 1 else F.explode(F.array(*topics))
-    return rows.select(_key(spec).alias("key"), _json(spec.node.columns).alias("value"), topic.alias("topic"))
+    return rows.select(_key(rows, spec).alias("key"), _json(spec.node.columns).alias("value"), topic.alias("topic"))
 
 
-def _key(spec: QuerySpec) -> Column:
+def _key(rows: DataFrame, spec: QuerySpec) -> Column:
     match spec.node.key:
         case ():
             return F.lit(None).cast("string")
         case (one,):
-            return F.col(f"`{one}`").cast("string")
+            column = F.col(f"`{one}`")
+            # As in the value; a cast would write it another way.
+            is_time = isinstance(rows.schema[one].dataType, TimestampType)
+            return F.date_format(column, _JSON["timestampFormat"]) if is_time else column.cast("string")
         case several:
             return _json(several)
 

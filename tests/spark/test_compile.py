@@ -1,0 +1,170 @@
+"""Every verb on a real Spark, and what Spark refuses, told at the user's line."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql import DataFrame
+
+import headrace as hr
+from headrace.errors import BadRecord, PlanError
+from headrace.testing import Driver, at
+
+Drive = Callable[[hr.App], Driver]
+SCHEMA = "k string, v int, tags array<string>, at timestamp"
+
+
+@hr.udf("int")
+def doubled(v: int) -> int:
+    return 2 * v
+
+
+@hr.udf("int")
+def plus_one(v: pd.Series) -> pd.Series:
+    return v + 1
+
+
+@hr.udf("int")
+def squared(v: pa.Array) -> pa.Array:
+    return pc.multiply(v, v)
+
+
+def test_the_stateless_verbs_do_what_they_say(drive: Drive) -> None:
+    app = hr.App("verbs")
+    stream = app.stream("in", schema=SCHEMA, time="at")
+    stream.where("v > 1").select("k", "v * 10 as ten", day="date(at)").to("selected")
+    stream.with_columns(v="v + 1", w="v * 2").drop("tags", "at").to("with")
+    stream.explode("tags", name="tag").select("k", "tag").to("exploded")
+    big, middle, rest = stream.select("k", "v").split("v > 3", "v > 1")
+    big.to("big")
+    middle.to("middle")
+    rest.to("rest")
+    big.merge(rest).to("merged")
+    stream.where("v is not null").select("k", d="doubled(v)", p="plus_one(v)", s="squared(v)").to("functions")
+    stream.select("k", offset="_offset", topic="_topic", key="_key", time="_time").to("hidden")
+
+    def twice(rows: DataFrame) -> DataFrame:
+        return rows.selectExpr("k", "v * 2 as w", "_time")
+
+    stream.apply(twice, columns=["k", "w"]).to("applied")
+    stream.key_by("k", "v").select("k", "v").to("two-keys")
+    stream.key_by("at").select("at").to("time-key")
+    t = drive(app)
+    t.feed(
+        "in",
+        [
+            {"k": "a", "v": 1, "tags": ["x", "y"], "at": at("10:00:00")},
+            {"k": "b", "v": 2, "tags": [], "at": at("10:00:01")},
+            {"k": "c", "v": 4, "tags": ["z"], "at": at("10:00:02")},
+            {"k": "d", "v": None, "tags": None, "at": at("10:00:03")},
+        ],
+        key="k",
+    ).run()
+    assert t.rows("selected") == [{"k": "b", "ten": 20, "day": "2024-01-01"}, {"k": "c", "ten": 40, "day": "2024-01-01"}]
+    assert t.rows("with")[0] == {"k": "a", "v": 2, "w": 2}
+    assert [(r["k"], r["tag"]) for r in t.rows("exploded")] == [("a", "x"), ("a", "y"), ("c", "z")]
+    assert [[r["k"] for r in t.rows(topic)] for topic in ("big", "middle", "rest")] == [["c"], ["b"], ["a", "d"]]
+    assert sorted(r["k"] for r in t.rows("merged")) == ["a", "c", "d"]
+    assert t.rows("functions") == [
+        {"k": "a", "d": 2, "p": 2, "s": 1},
+        {"k": "b", "d": 4, "p": 3, "s": 4},
+        {"k": "c", "d": 8, "p": 5, "s": 16},
+    ]
+    assert t.rows("hidden")[1] == {"k": "b", "offset": 1, "topic": "in", "key": "b", "time": at("10:00:01")}
+    assert t.rows("applied")[0] == {"k": "a", "w": 2}
+    assert next(iter(t.table("two-keys"))) == '{"k":"a","v":1}'
+    assert next(iter(t.table("time-key"))) == "2024-01-01T10:00:00.000000Z"
+
+
+def test_text_and_bytes_are_one_column_and_invalid_text_is_bad(drive: Drive) -> None:
+    app = hr.App("formats")
+    app.stream("text", format="text", bad="skip").select("upper(value) as u").to("upper")
+    app.stream("strict", format="text").to("strictly")
+    app.stream("bytes", format="bytes").select("hex(value) as h").to("hex")
+    t = drive(app)
+    t.feed("text", ["grüße", b"\xff\xfe", None]).feed("bytes", [b"\x00\xff", None]).run()
+    assert [row["u"] for row in t.rows("upper")] == ["GRÜSSE", None]
+    assert t.total("upper").bad == 1
+    assert [row["h"] for row in t.rows("hex")] == ["00FF", None]
+    t.feed("strict", [b"\xff"])
+    with pytest.raises(BadRecord, match="topic strict, partition 0, offset 0: invalid UTF-8"):
+        t.run()
+
+
+def test_an_event_without_its_time_is_a_bad_record(drive: Drive) -> None:
+    app = hr.App("timeless")
+    app.stream("in", schema="k string, v int not null, at timestamp", time="at", bad="skip").to("out")
+    t = drive(app)
+    t.feed("in", [{"k": "a", "v": 1, "at": "10:00:00"}, {"k": "b", "v": 2}, {"k": "c", "at": "10:00:00"}]).run()
+    assert [row["k"] for row in t.rows("out")] == ["a"]
+    assert t.total("out").bad == 2
+
+
+def test_dedupe_keeps_the_first_of_equal_events_however_input_is_split(drive: Drive) -> None:
+    app = hr.App("dedupe")
+    stream = app.stream("in", schema="k string, v int, at timestamp", time="at", lateness="10 seconds")
+    stream.dedupe("k").to("ever")
+    stream.dedupe("k", within="1 minute").to("within")
+    stream.dedupe("k", within="1 minute").window(hr.tumbling("1 hour"), emit="final").count().to("counted")
+    chance = random.Random(7)
+    keys = [f"k{chance.randint(0, 40)}" for _ in range(200)]
+    t = drive(app)
+    for part in range(4):
+        rows = [{"k": k, "v": i, "at": at("10:00:00")} for i, k in enumerate(keys)][part * 50 : part * 50 + 50]
+        t.feed("in", rows).run()
+        if part == 2:
+            t.crash()
+    assert sorted(row["k"] for row in t.rows("ever")) == sorted(set(keys))
+    assert sorted(row["k"] for row in t.rows("within")) == sorted(set(keys))
+    t.advance("3 hours")
+    t.feed("in", [{"k": keys[0], "v": 0, "at": at("14:00:00")}]).run()
+    assert len(t.rows("ever")) == len(set(keys))
+    assert len(t.rows("within")) == len(set(keys)) + 1, "a minute is over: it counts as new"
+    assert [row["count"] for row in t.rows("counted")] == [len(set(keys))]
+
+
+def compiled(build: Callable[[hr.Stream], Any]) -> None:
+    app = hr.App("mistakes")
+    build(app.stream("in", schema=SCHEMA, time="at", lateness="1 second")).to("out")
+    Driver(app).close()
+
+
+def lower(text: str) -> str:
+    return text
+
+
+lower = hr.udf("string")(lower)  # type: ignore[assignment]
+
+MISTAKES: dict[str, tuple[Callable[[hr.Stream], Any], str]] = {
+    "a wrong type": (lambda s: s.where("tags > 3"), "tags"),
+    "a condition that is none": (lambda s: s.where("v + 1"), "BOOLEAN"),
+    "a function nobody knows": (lambda s: s.select("k", x="upperr(k)"), "upperr"),
+    "a function with too many arguments": (lambda s: s.select("k", x="upper(k, v)"), "upper"),
+    "broken text": (lambda s: s.where("v >"), "v >"),
+    "an aggregate where none can be": (lambda s: s.where("sum(v) > 3"), "sum(v)"),
+    "no aggregate where one must be": (lambda s: s.key_by("k").agg(x="v + 1"), "v"),
+    "exploding no array": (lambda s: s.explode("v", name="x"), "explode"),
+    "an apply that returns nothing": (lambda s: s.apply(lambda rows: None), "not a DataFrame"),
+    "an apply that drops the time": (lambda s: s.apply(lambda rows: rows.select("k")), "_time"),
+    "a function named like one of Spark's": (lambda s: s.select("k", x="lower(k)"), "Spark's own"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_what_spark_refuses_is_told_at_the_users_line(mistake: str, spark: Any) -> None:
+    build, words = MISTAKES[mistake]
+    with pytest.raises(PlanError) as caught:
+        compiled(build)
+    text = str(caught.value)
+    assert words in text
+    assert caught.value.where is not None
+    assert caught.value.where.file.endswith("test_compile.py")
+    assert len(caught.value.message.splitlines()) == 1
+    assert "SQLSTATE" not in text
+    assert "org.apache" not in text
