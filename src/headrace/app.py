@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from headrace.runtime.run import Summary
 
 
+APP_MODULE = "headrace_app"
+"""The name under which `headrace run` imports the user's file."""
+
+
 class App:
     """A named application: the streams it reads, what it makes of them, and where that goes."""
 

@@ -8,16 +8,9 @@ import os
 import sys
 import traceback
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
-from pyspark import cloudpickle as _cloudpickle
-
-from headrace.app import App
+from headrace.app import APP_MODULE, App
 from headrace.errors import ConfigError, HeadraceError, PlanError, Where
-
-# It has no types of its own.
-cloudpickle: Any = _cloudpickle
 
 
 def load(target: str) -> App:
@@ -26,11 +19,15 @@ def load(target: str) -> App:
     file = Path(path)
     if not file.is_file():
         raise ConfigError(f"there is no file {path}", fix="headrace run FILE.py; headrace new NAME starts a project")
-    spec = importlib.util.spec_from_file_location("headrace_app", file.resolve())
+    spec = importlib.util.spec_from_file_location(APP_MODULE, file.resolve())
     if spec is None or spec.loader is None:
         raise ConfigError(f"{path} is not a Python file", fix="headrace run FILE.py")
     module = importlib.util.module_from_spec(spec)
-    _reach_workers(module, file.resolve().parent)
+    sys.modules[APP_MODULE] = module
+    # What stands beside the file can be imported, here and by Python workers.
+    folder = str(file.resolve().parent)
+    sys.path.insert(0, folder)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
     try:
         spec.loader.exec_module(module)
     except HeadraceError:
@@ -46,14 +43,6 @@ def load(target: str) -> App:
         found = f"several Apps: {', '.join(apps)}" if apps else "no App"
         raise ConfigError(f"{path} has {found}", fix=f"headrace run {path}:NAME" if apps else 'write app = hr.App("name")')
     return next(iter(apps.values()))
-
-
-def _reach_workers(module: ModuleType, folder: Path) -> None:
-    """Python workers can't import the user's file by the name we gave it: it goes by value, what stands beside it by path."""
-    sys.modules[module.__name__] = module
-    cloudpickle.register_pickle_by_value(module)
-    sys.path.insert(0, str(folder))
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
 
 
 def _place(e: Exception, file: Path) -> Where:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from headrace import java
+from headrace.app import APP_MODULE
 from headrace.errors import SetupError
 from headrace.spark import jvm
 from headrace.version import __version__
@@ -77,6 +81,13 @@ def session(
         except Exception as e:
             raise SetupError(f"Spark did not start: {_first_line(e)}", fix=f"the end of {log} says more") from e
     spark.sparkContext.setLogLevel("WARN")
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        # Spark repeats there, as JSON on stderr, what it raises.
+        logging.getLogger(name).disabled = True
+    if APP_MODULE in sys.modules:
+        # Python workers can't import the user's file by that name: its functions go to them by value.
+        pickle: Any = cloudpickle
+        pickle.register_pickle_by_value(sys.modules[APP_MODULE])
     check_kernel(jvm.kernel_version(spark))
     return spark
 
