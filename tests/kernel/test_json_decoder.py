@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from json_documents import SCHEMA, Writer, expected, same
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.types import MapType, StringType, StructField, StructType
 
 from headrace.errors import PlanError
 from headrace.spark.jvm import decode_json
+from tests.kernel.json_documents import SCHEMA, Writer, expected, same
 
 FORMATS = Path(__file__).resolve().parents[2] / "docs" / "formats.md"
 NAMES = {"Decimal": Decimal, "Row": Row, "date": date, "datetime": datetime, "time": time, "timedelta": timedelta}
