@@ -6,6 +6,7 @@ Ctrl-C stops it cleanly; started again, it goes on where it was.
 from __future__ import annotations
 
 import argparse
+import sys
 
 from headrace.cli import flags
 
@@ -24,6 +25,8 @@ def run(args: argparse.Namespace) -> int:
 
     app = load(args.app)
     summary = run(app, until=args.until, flags=vars(args), display=display.choose(app.name, json=args.json), debug=args.debug)
+    if flags.config(args).embedded:
+        print("the embedded broker keeps running; headrace down stops it", file=sys.stderr)
     if not args.json:
         for total in summary.totals:
             extras = f", {total.late:,} late" * bool(total.late) + f", {total.bad:,} bad" * bool(total.bad)

@@ -63,6 +63,9 @@ class Total:
 
 def batches(query: str, running: StreamingQuery, after: int) -> list[Batch]:
     """The batches a query finished after the one of this number."""
+    last = running.lastProgress
+    if last is None or last.batchId <= after:
+        return []
     reports: list[dict[str, Any]] = [json.loads(report.json) for report in running.recentProgress]
     # An idle trigger reports too, with the number of the batch to come; only what added a batch counts.
     return [_batch(query, report) for report in reports if report["batchId"] > after and "addBatch" in report["durationMs"]]
