@@ -30,7 +30,7 @@ JOBS = {"count": "count per key", "window": "5 s tumbling min/max/avg/count"}
 def main() -> int:
     options = argparse.ArgumentParser(prog="make bench")
     options.add_argument("--rows", type=int, default=2_000_000)
-    options.add_argument("--passes", type=int, default=4, help="the first is cold, the best of the others is warm")
+    options.add_argument("--passes", type=int, default=5, help="the first is cold, the best of the others is warm")
     args = options.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="headrace-bench-"))
     config = Config.load({"broker": "embedded"}, cwd=folder, environ={})

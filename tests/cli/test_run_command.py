@@ -88,9 +88,8 @@ def test_counts_are_right_after_five_times_kill_9(broker: Any, topic: str, runs:
     count = 200_000
     put(broker, topic, count)
     chance = random.Random()
-    flags = ("--broker", broker.address, "--batch", "2000")
     for _ in range(5):
-        run = runs(*flags)
+        run = runs("--broker", broker.address, "--batch", "2000")
         batches = run.batches()
         for _ in range(chance.randint(1, 3)):
             last = next(batches)
@@ -99,7 +98,7 @@ def test_counts_are_right_after_five_times_kill_9(broker: Any, topic: str, runs:
         assert sum(part["offset"] for part in last["offsets"]) < count, (
             "it had counted all before it was killed: that proves nothing"
         )
-    assert runs(*flags, "--until", "now").process.wait(120) == 0
+    assert runs("--broker", broker.address, "--until", "now").process.wait(120) == 0
     assert newest(broker, f"{topic}-out") == expected(count)
 
 
