@@ -9,7 +9,7 @@ from headrace.errors import PlanError
 from headrace.plan import build
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration
-from headrace.plan.nodes import Emit, Node, Window
+from headrace.plan.nodes import Emit, How, Node, Window
 
 if TYPE_CHECKING:
     from headrace.app import App
@@ -66,6 +66,16 @@ class Stream:
                 "merge() takes streams of the same app", where=site.where, fix="write a table to a topic and read that"
             )
         return self._next(build.merge((self._node, *(other._node for other in others)), site))
+
+    def join(self, other: Stream, *, on: str | tuple[str, ...] | list[str], within: Duration, how: How = "inner") -> Stream:
+        """Pairs of events that are equal in the columns `on` and whose times are at most `within` apart.
+
+        With how="left", "right" or "full" an event that found no partner comes too, once, when none can come any more.
+        """
+        site = call_site()
+        if not isinstance(other, Stream) or other._app is not self._app:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise PlanError("join() takes a stream of the same app", where=site.where)
+        return self._next(build.join(self._node, other._node, on, within, how, site))
 
     def split(self, *conditions: str) -> tuple[Stream, ...]:
         """One stream per condition and one for the rest; an event goes to the first that holds for it."""

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,13 @@ def windowed(stream: hr.Stream) -> hr.Stream:
     result = stream.key_by("symbol").window(hr.tumbling("5 seconds"), emit="final").agg(n="count(*)")
     assert isinstance(result, hr.Stream)
     return result
+
+
+def joined(other: str = "k string, amount int", lateness: str | None = "1 s", **options: Any) -> hr.Stream:
+    app = hr.App("market")
+    left = trades(app).with_columns(k="symbol")
+    right = app.stream("orders", schema=other, lateness=lateness)
+    return left.join(right, **{"on": "k", "within": "1 minute", **options})
 
 
 MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
@@ -72,6 +80,14 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "merging a table": (lambda: trades().merge(trades().count()), "streams of the same app"),  # type: ignore[arg-type]
     "merging a stream of another app": (lambda: trades().merge(trades()), "streams of the same app"),
     "changing a table's key": (lambda: trades().key_by("symbol").count().with_columns(symbol="'x'"), "key can't be changed"),
+    "a join without a key": (lambda: joined(on=()), "needs the columns in which both streams are equal"),
+    "a join on a column that one side lacks": (lambda: joined(on="symbol"), "no column 'symbol' in the stream 'orders'"),
+    "a join of an unknown kind": (lambda: joined(how="outer"), "how is one of"),
+    "a join of streams that share a column": (lambda: joined(other="k string, qty int"), "both sides have a column called qty"),
+    "a join without lateness": (lambda: joined(lateness=None), "needs to know how late"),
+    "a join within nothing": (lambda: joined(within="0 seconds"), "within='0 seconds' must be longer"),
+    "a join with a table": (lambda: trades().join(trades().count(), on="symbol", within="1 s"), "a stream of the same app"),  # type: ignore[arg-type]
+    "a running aggregate of a join": (lambda: joined().count(), 'only a window with emit="final" can follow the join'),
     "splitting by nothing": (lambda: trades().split(), "split() needs a condition"),
     "key_by of nothing": (lambda: trades().key_by(), "key_by() needs a column"),
     "an app's bad name": (lambda: hr.App("my app!"), "can't be the name"),

@@ -150,6 +150,10 @@ MISTAKES: dict[str, tuple[Callable[[hr.Stream], Any], str]] = {
     "an aggregate where none can be": (lambda s: s.where("sum(v) > 3"), "sum(v)"),
     "no aggregate where one must be": (lambda s: s.key_by("k").agg(x="v + 1"), "v"),
     "exploding no array": (lambda s: s.explode("v", name="x"), "explode"),
+    "a join of different types": (
+        lambda s: s.select("k").join(s.select(k="v"), on="k", within="1 minute"),
+        "is string on the left and int on the right",
+    ),
     "an apply that returns nothing": (lambda s: s.apply(lambda rows: None), "not a DataFrame"),
     "an apply that drops the time": (lambda s: s.apply(lambda rows: rows.select("k")), "_time"),
     "a function named like one of Spark's": (lambda s: s.select("k", x="lower(k)"), "Spark's own"),

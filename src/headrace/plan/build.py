@@ -20,6 +20,8 @@ from headrace.plan.nodes import (
     Explode,
     Filter,
     Format,
+    How,
+    Join,
     KeyBy,
     Merge,
     Node,
@@ -155,6 +157,48 @@ def merge(nodes: tuple[Node, ...], site: CallSite) -> Merge:
     )
 
 
+def join(left: Node, right: Node, on: str | Sequence[str], within: Duration, how: How, site: CallSite) -> Join:
+    where = site.where
+    keys = (on,) if isinstance(on, str) else tuple(on)
+    if not keys:
+        raise PlanError(
+            "join() needs the columns in which both streams are equal", where=where, fix='write join(other, on="id", …)'
+        )
+    _one_of("how", how, ("inner", "left", "right", "full"), where)
+    for side, node in (("left", left), ("right", right)):
+        _exist(node, keys, where)
+        if TIME not in node.hidden:
+            raise PlanError(
+                f"the {side} side of the join has no time", where=where, fix="join streams, not what came of a table"
+            )
+        if node.lateness is None:
+            raise PlanError(
+                f"a join needs to know how late events can be, and {_title(node)} does not say",
+                where=where,
+                fix='add lateness="10 seconds" to the stream',
+            )
+    both = [name for name in right.columns if name in left.columns and name not in keys]
+    if both:
+        raise PlanError(
+            f"both sides have a column called {', '.join(both)}",
+            where=where,
+            fix="rename or drop it on one side first, with select() or drop()",
+        )
+    rest = [name for name in (*left.columns, *right.columns) if name not in keys]
+    return Join(
+        where=where,
+        columns=_named_well((*keys, *rest), where),
+        hidden=(TIME,),
+        key=keys,
+        lateness=max(left.lateness or 0, right.lateness or 0),
+        left=left,
+        right=right,
+        on=keys,
+        within=micros(within, what="within", where=where),
+        how=how,
+    )
+
+
 def split(node: Node, conditions: Sequence[str], site: CallSite) -> tuple[Filter, ...]:
     if not conditions:
         raise PlanError("split() needs a condition", where=site.where, fix='write big, rest = stream.split("qty > 100")')
@@ -224,12 +268,13 @@ def aggregate(node: Node, aggregates: Mapping[str, str], window: Window | None, 
         raise PlanError("agg() got no aggregates", where=where, fix='write agg(total="sum(price)", n="count(*)")')
     _after_table(node, "an aggregate", where)
     udfs = _check(node, aggregates.values(), site)
-    before = next((n for n in walk(node) if isinstance(n, Aggregate)), None)
+    before = next((n for n in walk(node) if isinstance(n, Aggregate | Join)), None)
     if before is not None and (window is None or emit == "updates"):
+        what = "join" if isinstance(before, Join) else "window"
         raise PlanError(
-            f'only a window with emit="final" can follow the window at {before.where.file}:{before.where.line}',
+            f'only a window with emit="final" can follow the {what} at {before.where.file}:{before.where.line}',
             where=where,
-            fix='add emit="final" here, or write the first window to a topic with to("…") and read that topic',
+            fix=f'add emit="final" here, or write the {what} to a topic with to("…") and read that topic',
         )
     extra = (*WINDOW_COLUMNS, "final") if window else ()
     for name in aggregates:

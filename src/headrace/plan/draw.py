@@ -10,7 +10,21 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from headrace.plan import durations
-from headrace.plan.nodes import Aggregate, Apply, Dedupe, Explode, Filter, KeyBy, Merge, Node, Project, Source, inputs, walk
+from headrace.plan.nodes import (
+    Aggregate,
+    Apply,
+    Dedupe,
+    Explode,
+    Filter,
+    Join,
+    KeyBy,
+    Merge,
+    Node,
+    Project,
+    Source,
+    inputs,
+    walk,
+)
 from headrace.plan.queries import QuerySpec, window_text
 
 
@@ -168,6 +182,8 @@ def _words(node: Node) -> tuple[str, str]:
             return "apply", getattr(node.function, "__name__", "function")
         case Merge():
             return "merge", ""
+        case Join():
+            return "join", f"{node.how} on {', '.join(node.on)} within {durations.text(node.within)}"
         case Dedupe():
             bound = f" within {durations.text(node.within)}" if node.within is not None else ""
             return "dedupe", ", ".join(node.by) + bound

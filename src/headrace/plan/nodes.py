@@ -16,6 +16,7 @@ from headrace.plan.schema import Fields
 Kind = Literal["stream", "table"]
 Emit = Literal["updates", "final"]
 Bad = Literal["fail", "skip"]
+How = Literal["inner", "left", "right", "full"]
 Format = Literal["json", "text", "bytes"]
 Named = tuple[tuple[str, str], ...]
 
@@ -113,7 +114,18 @@ class Aggregate(_Node):
     emit: Emit
 
 
-Node = Source | Filter | Project | Explode | Apply | Merge | Dedupe | KeyBy | Aggregate
+@dataclass(frozen=True, kw_only=True)
+class Join(_Node):
+    """Events of two streams with the same key whose times are at most `within` apart."""
+
+    left: Node
+    right: Node
+    on: tuple[str, ...]
+    within: int
+    how: How
+
+
+Node = Source | Filter | Project | Explode | Apply | Merge | Dedupe | KeyBy | Aggregate | Join
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +145,8 @@ def inputs(node: Node) -> tuple[Node, ...]:
             return ()
         case Merge():
             return node.inputs
+        case Join():
+            return (node.left, node.right)
         case Filter() | Project() | Explode() | Apply() | Dedupe() | KeyBy() | Aggregate():
             return (node.input,)
 

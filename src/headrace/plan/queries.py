@@ -9,7 +9,7 @@ from typing import Literal
 
 from headrace.errors import PlanError, Where
 from headrace.plan import durations
-from headrace.plan.nodes import Aggregate, Dedupe, Node, Source, Udf, Window, Write, walk
+from headrace.plan.nodes import Aggregate, Dedupe, Join, Node, Source, Udf, Window, Write, walk
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,180}")
 
@@ -86,6 +86,8 @@ def state_shape(node: Node) -> str | None:
             by = f" by {', '.join(node.input.key)}" if node.input.key else ""
             over = f" over {window_text(node.window)}, {node.emit}" if node.window else ""
             return f"aggregate {what}{by}{over}"
+        case Join():
+            return f"join {node.how} on {', '.join(node.on)} within {durations.text(node.within)}"
         case Dedupe():
             bound = f" within {durations.text(node.within)}" if node.within is not None else ""
             return f"dedupe {', '.join(node.by)}{bound}"

@@ -17,6 +17,7 @@ from headrace.plan.nodes import (
     Dedupe,
     Explode,
     Filter,
+    Join,
     KeyBy,
     Merge,
     Node,
@@ -25,7 +26,7 @@ from headrace.plan.nodes import (
     walk,
 )
 from headrace.plan.queries import QuerySpec
-from headrace.spark import functions, jvm, windows
+from headrace.spark import functions, joins, jvm, windows
 from headrace.spark.decode import decode
 from headrace.spark.encode import encode
 
@@ -65,6 +66,8 @@ def _needs_watermark(node: Node) -> bool:
             return node.window is not None
         case Dedupe():
             return node.within is not None
+        case Join():
+            return True
         case Apply():
             return True
         case _:
@@ -94,6 +97,8 @@ def _frame(node: Node, frame: Callable[[Node], DataFrame], read: Read, *, waterm
             for other in others:
                 first = first.union(other)
             return first
+        case Join():
+            return joins.join(node, frame(node.left), frame(node.right))
         case Dedupe():
             return _dedupe(node, frame(node.input))
         case KeyBy():
@@ -108,6 +113,8 @@ def _first_input(node: Node) -> Node:
             return node
         case Merge():
             return node.inputs[0]
+        case Join():
+            return node.left
         case Filter() | Project() | Explode() | Apply() | Dedupe() | KeyBy() | Aggregate():
             return node.input
 
