@@ -124,14 +124,16 @@ class _Runner:
         return Summary(tuple(job.total for job in jobs))
 
     def _topics(self, specs: Sequence[QuerySpec]) -> None:
-        for topic in dict.fromkeys(topic for spec in specs for topic in spec.topics):
-            if topics.ensure(self.connection, topic):
-                self.display.say(f"created the topic {topic}")
-        for read in dict.fromkeys(source for spec in specs for source in spec.sources):
+        """What is read must be there, unless the application itself writes it; what is written is created."""
+        written = dict.fromkeys(topic for spec in specs for topic in spec.topics)
+        for read in dict.fromkeys(source for spec in specs for source in spec.sources if source.topic not in written):
             try:
                 topics.require(self.connection, read.topic)
             except TopicError as e:
                 raise TopicError(e.message, where=read.where, fix=e.fix) from e
+        for topic in written:
+            if topics.ensure(self.connection, topic):
+                self.display.say(f"created the topic {topic}")
 
     def _job(self, spec: QuerySpec, until: Literal["now"] | None) -> Job:
         records = compile(spec, lambda node: kafka_source.read(self.spark, node, self.connection, batch=self.config.batch))
