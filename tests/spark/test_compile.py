@@ -172,3 +172,20 @@ def test_what_spark_refuses_is_told_at_the_users_line(mistake: str, spark: Any) 
     assert len(caught.value.message.splitlines()) == 1
     assert "SQLSTATE" not in text
     assert "org.apache" not in text
+
+
+def test_names_may_hold_spaces_dots_backticks_and_keywords(drive: Drive) -> None:
+    app = hr.App("odd-names")
+    schema = "`a b` string, `x.y` int, order int, `q``t` string, at timestamp"
+    stream = app.stream("in", schema=schema, time="at", lateness="1 second")
+    stream.with_columns(z="`x.y` + `order`").drop("at").to("with")
+    stream.key_by("a b").agg(n="sum(`x.y`)").to("running")
+    stream.key_by("x.y", "q`t").window(hr.tumbling("1 second")).count().to("window")
+    stream.dedupe("x.y", within="1 minute").drop("x.y", "at").to("dedupe")
+    stream.select("`a b`", one="order").join(stream.select("`a b`", two="order"), on="a b", within="1 second").to("join")
+    t = drive(app).feed("in", [{"a b": "k", "x.y": 1, "order": 2, "q`t": "z", "at": at("10:00:00")}]).run()
+    assert t.rows("with") == [{"a b": "k", "x.y": 1, "order": 2, "q`t": "z", "z": 3}]
+    assert t.rows("running") == [{"a b": "k", "n": 1}]
+    assert (t.rows("window")[0]["x.y"], t.rows("window")[0]["q`t"]) == (1, "z")
+    assert t.rows("dedupe") == [{"a b": "k", "order": 2, "q`t": "z"}]
+    assert t.rows("join") == [{"a b": "k", "one": 2, "two": 2}]

@@ -27,6 +27,7 @@ from headrace.plan.nodes import (
 )
 from headrace.plan.queries import QuerySpec
 from headrace.spark import functions, joins, jvm, windows
+from headrace.spark.columns import column
 from headrace.spark.decode import decode
 from headrace.spark.encode import encode
 
@@ -86,14 +87,12 @@ def _frame(node: Node, frame: Callable[[Node], DataFrame], read: Read, *, waterm
             columns = [F.expr(text).alias(name) for name, text in node.items]
             return frame(node.input).select(*columns, *node.hidden)
         case Explode():
-            kept = [F.col(f"`{name}`") for name in node.columns if name != node.name]
+            kept = [column(name) for name in node.columns if name != node.name]
             return frame(node.input).select(*kept, F.explode(F.expr(node.expression)).alias(node.name), *node.hidden)
         case Apply():
             return _apply(node, frame(node.input))
         case Merge():
-            first, *others = [
-                frame(source).select(*(f"`{name}`" for name in node.columns), *node.hidden) for source in node.inputs
-            ]
+            first, *others = [frame(source).select(*map(column, node.columns), *node.hidden) for source in node.inputs]
             for other in others:
                 first = first.union(other)
             return first
@@ -130,14 +129,14 @@ def _apply(node: Apply, frame: DataFrame) -> DataFrame:
             where=node.where,
             fix=f"keep {TIME}, and name the columns it returns: apply(f, columns=[…])",
         )
-    return result.select(*(f"`{name}`" for name in node.columns), TIME)
+    return result.select(*map(column, node.columns), TIME)
 
 
 def _dedupe(node: Dedupe, frame: DataFrame) -> DataFrame:
     if node.within is None:
         return frame.dropDuplicates(list(node.by))
     # Spark remembers a row for as long as its watermark waits; telling it another wait makes `within` free to choose.
-    others = [name for name in frame.columns if name != TIME]
+    others = [column(name) for name in frame.columns if name != TIME]
     remembered = frame.select(*others, windows.timed(F.col(TIME), node.within))
     deduped = remembered.dropDuplicatesWithinWatermark(list(node.by))
     return deduped.select(*others, windows.timed(F.col(TIME), node.lateness or 0))

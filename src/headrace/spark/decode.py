@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 from headrace.plan.nodes import TIME, Source
 from headrace.plan.schema import ddl
 from headrace.spark import jvm
+from headrace.spark.columns import path
 
 ADVANCE = "advance"
 BAD = "_bad"
@@ -28,7 +29,7 @@ def decode(records: DataFrame, source: Source, *, watermark: bool) -> DataFrame:
         F.col("timestamp").alias("_timestamp"),
         *([F.col(ADVANCE)] if advances else []),
     )
-    time = F.col("_timestamp") if source.time is None else F.col(f"_row.`{source.time}`")
+    time = F.col("_timestamp") if source.time is None else F.col(path("_row", source.time))
     if advances:
         time = F.coalesce(F.col(ADVANCE), time)
     rows = rows.select("*", time.alias(TIME))
@@ -42,7 +43,7 @@ def decode(records: DataFrame, source: Source, *, watermark: bool) -> DataFrame:
     if source.bad == "skip":
         rows = rows.observe(bad_metric(source), F.count_if(F.col(f"_row.{BAD}").isNotNull()).alias("bad"))
         rows = rows.where(F.col(f"_row.{BAD}").isNull())
-    columns = [F.col(f"_row.`{name}`").alias(name) for name in source.columns]
+    columns = [F.col(path("_row", name)).alias(name) for name in source.columns]
     return rows.select(*columns, *source.hidden)
 
 

@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
 from headrace.plan.queries import QuerySpec
+from headrace.spark.columns import column
 
 _JSON = {
     "ignoreNullFields": "false",
@@ -27,13 +28,13 @@ def _key(rows: DataFrame, spec: QuerySpec) -> Column:
         case ():
             return F.lit(None).cast("string")
         case (one,):
-            column = F.col(f"`{one}`")
+            key = column(one)
             # As in the value; a cast would write it another way.
             is_time = isinstance(rows.schema[one].dataType, TimestampType)
-            return F.date_format(column, _JSON["timestampFormat"]) if is_time else column.cast("string")
+            return F.date_format(key, _JSON["timestampFormat"]) if is_time else key.cast("string")
         case several:
             return _json(several)
 
 
 def _json(columns: tuple[str, ...]) -> Column:
-    return F.to_json(F.struct(*(F.col(f"`{name}`") for name in columns)), _JSON)
+    return F.to_json(F.struct(*map(column, columns)), _JSON)

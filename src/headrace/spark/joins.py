@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from headrace.errors import PlanError
 from headrace.plan.nodes import TIME, Join
 from headrace.spark import windows
+from headrace.spark.columns import column
 
 _SPARK_HOW = {"inner": "inner", "left": "left_outer", "right": "right_outer", "full": "full_outer"}
 
@@ -20,7 +21,7 @@ def join(node: Join, left: DataFrame, right: DataFrame) -> DataFrame:
     near = (F.col(f"_r_{TIME}") >= F.col(f"_l_{TIME}") - apart) & (F.col(f"_r_{TIME}") <= F.col(f"_l_{TIME}") + apart)
     condition = near
     for name in node.on:
-        mine, theirs = F.col(f"`_l_{name}`"), F.col(f"`_r_{name}`")
+        mine, theirs = column(f"_l_{name}"), column(f"_r_{name}")
         # Spark looks partners up by key, where a null finds a null; SQL says they are not equal.
         condition &= (mine == theirs) & mine.isNotNull() & theirs.isNotNull()
     pairs = left.join(right, condition, _SPARK_HOW[node.how])
@@ -43,10 +44,10 @@ def _same_types(node: Join, left: DataFrame, right: DataFrame) -> None:
 
 
 def _prefixed(frame: DataFrame, columns: tuple[str, ...], prefix: str) -> DataFrame:
-    return frame.select(*(F.col(f"`{name}`").alias(prefix + name) for name in (*columns, TIME)))
+    return frame.select(*(column(name).alias(prefix + name) for name in (*columns, TIME)))
 
 
 def _column(node: Join, name: str) -> Column:
     if name in node.on:
-        return F.coalesce(F.col(f"`_l_{name}`"), F.col(f"`_r_{name}`"))
-    return F.col(f"`_l_{name}`") if name in node.left.columns else F.col(f"`_r_{name}`")
+        return F.coalesce(column(f"_l_{name}"), column(f"_r_{name}"))
+    return column(f"_l_{name}") if name in node.left.columns else column(f"_r_{name}")

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headrace.plan.nodes import TIME, Aggregate, Window
+from headrace.spark.columns import column
 
 _MARK = "spark.watermarkDelayMs"
 _END = "_window_end"
@@ -23,9 +24,9 @@ def timed(column: Column, lateness: int, name: str = TIME) -> Column:
 
 
 def aggregate(node: Aggregate, frame: DataFrame) -> DataFrame:
-    keys = [F.col(f"`{name}`") for name in node.input.key]
+    keys = [column(name) for name in node.input.key]
     aggregates = [F.expr(text).alias(name) for name, text in node.aggregates]
-    names = [F.col(f"`{name}`") for name, _ in node.aggregates]
+    names = [column(name) for name, _ in node.aggregates]
     if node.window is None:
         return frame.groupBy(*keys).agg(*aggregates)
     if node.window.kind == "session":
