@@ -6,6 +6,7 @@ make demo SECONDS=20       shorter or longer
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
@@ -108,6 +109,8 @@ class Progress(threading.Thread):
 
 def main() -> int:
     seconds = float(os.environ.get("SECONDS_TO_RUN") or 60)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
     console = Console()
     folder = Path(tempfile.mkdtemp(prefix="headrace-demo-"))
     config = Config.load({"broker": "embedded"}, cwd=folder)
@@ -127,7 +130,8 @@ def watch(console: Console, connection: Connection, folder: Path, seconds: float
     console.print(f"headrace run {APP.relative_to(Path.cwd())} --broker {connection.address}", style="bold")
     command = [sys.executable, "-m", "headrace", "run", str(APP), "--broker", connection.address, "--json"]
     # Its own session: Ctrl-C is for the demo, which then stops the application cleanly.
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    log = (folder / "run.log").open("w+")
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True)
     trades, results, progress = Trades(connection), Results(connection), Progress(process)
     for thread in (trades, results, progress):
         thread.start()
@@ -140,6 +144,9 @@ def watch(console: Console, connection: Connection, folder: Path, seconds: float
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
+    if process.returncode != 0:
+        log.seek(0)
+        console.print(log.read(), markup=False)
     return summary(trades, results, process.returncode, console)
 
 
@@ -184,11 +191,17 @@ def picture(trades: Trades, results: Results, progress: Progress, end: float | N
             window = datetime.fromtimestamp(start, UTC).strftime("%H:%M:%S") + f" + {WINDOW} s"
             table.add_row(symbol, window, f"{row['low']:.2f}", f"{row['high']:.2f}", f"{row['mean']:.2f}", str(row["trades"]))
     last = progress.last
-    state = f"batch {last['batch']}, lag {last['lag']:,}, {last['millis']} ms a batch" if last else "starting Spark ..."
+    state = (
+        f"batch {last['batch']}, lag {last['lag']:,}, {last['millis']} ms a batch"
+        if last
+        else "the first batch ..."
+        if rows
+        else "starting Spark ..."
+    )
     left = (
         "" if end is None else " · until Ctrl-C" if end == float("inf") else f" · {max(end - time.monotonic(), 0):.0f} s left"
     )
-    hint = " (Enter: run on)" if sys.stdin.isatty() and end not in (None, float("inf")) else ""
+    hint = " (press Enter to let it run on)" if sys.stdin.isatty() and end not in (None, float("inf")) else ""
     return Group(table, Text(f"{sum(trades.counts.values()):,} produced, {results.count():,} counted · {state}{left}{hint}"))
 
 

@@ -31,7 +31,7 @@ def _matches(pattern: str) -> Callable[[str], object]:
 
 
 def _is_port(text: str) -> bool:
-    return text.isdigit() and 0 < int(text) < 65536
+    return text.isascii() and text.isdigit() and 0 < int(text) < 65536
 
 
 def _is_broker(text: str) -> bool:
@@ -142,10 +142,10 @@ def _kafka(given: Given) -> Given:
 
 
 def _from_file(file: Path) -> Given:
-    text = file.read_text()
     try:
+        text = file.read_text()
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as e:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
         raise ConfigError(f"{file} is not TOML: {e}", fix="correct that line") from e
     given: Given = {}
     for name, value in _flat(table):

@@ -33,6 +33,12 @@ def joined(other: str = "k string, amount int", lateness: str | None = "1 s", **
     return left.join(right, **{"on": "k", "within": "1 minute", **options})
 
 
+def loop() -> hr.App:
+    app = hr.App("market")
+    trades(app).where("qty > 1").to("trades")
+    return app
+
+
 MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "an unknown column in where": (lambda: trades().where("pric > 3"), "no column 'pric' in the stream 'trades'"),
     "an unknown column in select": (lambda: trades().select("symbol", "volume"), "no column 'volume'"),
@@ -67,6 +73,9 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
         'add lateness="10 seconds"',
     ),
     "a session that is emitted early": (lambda: trades().window(hr.session(gap="1 s"), emit="updates"), "before it ends"),
+    "a session without a key": (lambda: trades().window(hr.session(gap="1 s")), "a session window needs a key"),
+    "a duration beyond all bounds": (lambda: hr.tumbling("9999999999 weeks"), "is too long"),
+    "a topic that is read and written": (lambda: loop().queries(), "would be read and written for ever"),
     "an unknown emission": (lambda: trades().window(hr.tumbling("1 s"), emit="often"), "emit is one of"),  # type: ignore[arg-type]
     "agg of nothing": (lambda: trades().agg(), "agg() got no aggregates"),
     "an aggregate named like the key": (lambda: trades().key_by("symbol").agg(symbol="count(*)"), "is there already"),

@@ -27,8 +27,8 @@ def test_several_topics_of_one_stream_share_a_query() -> None:
     stats, firsts = app().queries()
     assert (stats.name, stats.topics, stats.mode) == ("stats", ("stats", "stats-copy"), "update")
     assert (firsts.name, firsts.topics, firsts.mode) == ("first-trades", ("firsts",), "append")
-    assert stats.state == ("aggregate low=min(price) by symbol over tumbling 5 seconds, updates",)
-    assert firsts.state == ("dedupe symbol within 1 hour",)
+    assert stats.state == ("aggregate low=min(price) by symbol over tumbling 5 seconds, updates of trades",)
+    assert firsts.state == ("dedupe symbol within 1 hour of trades",)
 
 
 def test_compiling_twice_gives_the_same() -> None:
@@ -66,13 +66,13 @@ def test_the_topology_is_drawn_as_text() -> None:
         "        └ key by symbol\n"
         "          └ window tumbling 5 seconds, emit updates: min(price) as low\n"
         "            └ to stats, stats-copy\n"
-        "    keeps: aggregate low=min(price) by symbol over tumbling 5 seconds, updates\n"
+        "    keeps: aggregate low=min(price) by symbol over tumbling 5 seconds, updates of trades\n"
         "\n"
         "  query first-trades (append)\n"
         "    topic trades (json, time at, lateness 10 seconds)\n"
         "      └ dedupe symbol within 1 hour\n"
         "        └ to firsts\n"
-        "    keeps: dedupe symbol within 1 hour"
+        "    keeps: dedupe symbol within 1 hour of trades"
     )
 
 

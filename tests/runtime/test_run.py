@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 
 import headrace as hr
 from headrace.broker import groups, peek, send, topics
+from headrace.broker.records import Record
 from headrace.errors import BadRecord, BrokerError, RunError, StateError, TopicError
 from headrace.runtime import run as runtime
+from headrace.runtime import state
 from headrace.runtime.display import Silent
 from headrace.runtime.run import Summary
 
@@ -131,8 +134,8 @@ def test_a_changed_aggregate_does_not_read_the_old_ones_state(project: Any, topi
     app.stream(topic, schema="k string, v int").key_by("k").agg(most="max(v)").to(f"{topic}-out")
     with pytest.raises(StateError) as caught:
         run(app, project)
-    assert "was: aggregate n=count(*), total=sum(v) by k" in str(caught.value)
-    assert "now: aggregate most=max(v) by k" in str(caught.value)
+    assert f"was: aggregate n=count(*), total=sum(v) by k of {topic}" in str(caught.value)
+    assert f"now: aggregate most=max(v) by k of {topic}" in str(caught.value)
 
 
 def test_a_filter_may_change_and_the_state_goes_on(project: Any, topic: str) -> None:
@@ -186,3 +189,57 @@ def test_output_topics_are_created_and_several_get_the_same_rows(project: Any, t
     assert (
         by_key == sorted(rows_of(project, f"{topic}-2"), key=lambda row: row["k"]) == [{"k": "a", "v": 1}, {"k": "b", "v": 2}]
     )
+
+
+def test_a_topic_that_was_deleted_and_created_again_is_refused(project: Any, topic: str) -> None:
+    put(project, topic, [{"k": "a", "v": i} for i in range(3)])
+    run(counting(topic, f"{topic}-out"), project)
+    topics.delete(project.connection, topic)
+    put(project, topic, [{"k": "a", "v": i} for i in range(5)])
+    with pytest.raises(StateError, match="it was deleted and created again"):
+        run(counting(topic, f"{topic}-out"), project)
+
+
+def test_a_second_run_of_an_application_names_the_first(project: Any, topic: str) -> None:
+    put(project, topic, [{"k": "a", "v": 1}])
+    app = counting(topic, f"{topic}-out")
+    with state.owned(str(Path(".headrace/state").resolve()), app.name), pytest.raises(StateError) as caught:
+        run(app, project)
+    assert f"is running already, as process {os.getpid()}" in str(caught.value)
+
+
+@pytest.mark.parametrize("damage", ["", "{", "{}", "[]", None])
+def test_a_checkpoint_that_does_not_say_whose_it_is_is_refused(project: Any, topic: str, damage: str | None) -> None:
+    put(project, topic, [{"k": "a", "v": 1}])
+    app = counting(topic, f"{topic}-out")
+    run(app, project)
+    manifest = Path(".headrace/state") / app.name / f"{topic}-out" / "headrace.json"
+    if damage is None:
+        manifest.unlink()
+    else:
+        manifest.write_text(damage)
+    with pytest.raises(StateError, match="does not say what it was made for"):
+        run(app, project)
+
+
+@pytest.mark.parametrize("format", ["json", "text"])
+def test_a_bad_record_is_found_even_if_no_column_is_used(project: Any, topic: str, format: Any) -> None:
+    send.send(project.connection, topic, [Record(b'{"k": "a"}'), Record(b"\xff not json")], create=True)
+    app = hr.App(f"unused-{topic}")
+    app.stream(topic, format=format, schema="k string" if format == "json" else None).count().to(f"{topic}-out")
+    with pytest.raises(BadRecord, match=r"(invalid UTF-8|expected a value)\n"):
+        run(app, project)
+
+
+def test_the_content_of_a_key_and_the_time_belong_to_the_state(project: Any, topic: str) -> None:
+    put(project, topic, [{"k": "a", "v": 1}])
+
+    def app(key: str) -> hr.App:
+        made = hr.App(f"keys-{topic}")
+        made.stream(topic, schema="k string, v int").key_by(k2=key).count().to(f"{topic}-out")
+        return made
+
+    run(app("upper(k)"), project)
+    run(app("upper(k)"), project)
+    with pytest.raises(StateError, match=r"k2=upper\(k\)"):
+        run(app("lower(k)"), project)

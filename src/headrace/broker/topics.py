@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka import admin as admin_module
 
 from headrace.broker.client import Connection
@@ -112,6 +112,18 @@ def ensure(
             return False
         raise
     return True
+
+
+def ids(connection: Connection, names: Collection[str]) -> dict[str, str]:
+    """The ids of those of these topics that exist: a topic that is deleted and created again has another."""
+    present = [name for name in names if name in _metadata(connection)]
+    if not present:
+        return {}
+    try:
+        asked = connection.admin.describe_topics(TopicCollection(present), request_timeout=SECONDS)
+        return {name: str(answer.result().topic_id) for name, answer in asked.items()}
+    except KafkaException as e:
+        raise _refused("can't describe topics", e) from e
 
 
 def describe(connection: Connection, name: str) -> Description:

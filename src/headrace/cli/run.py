@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
+from headrace.broker import embedded
 from headrace.cli import flags
+from headrace.config import FILE, Config
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,11 +27,25 @@ def run(args: argparse.Namespace) -> int:
     from headrace.runtime.run import run
 
     app = load(args.app)
-    summary = run(app, until=args.until, flags=vars(args), display=display.choose(app.name, json=args.json), debug=args.debug)
-    if flags.config(args).embedded:
-        print("the embedded broker keeps running; headrace down stops it", file=sys.stderr)
+    config = flags.config(args)
+    _hint(args.app, config)
+    try:
+        summary = run(
+            app, until=args.until, flags=vars(args), display=display.choose(app.name, json=args.json), debug=args.debug
+        )
+    finally:
+        if config.embedded and embedded.status(config).running:
+            print("the embedded broker keeps running; headrace down stops it", file=sys.stderr)
     if not args.json:
         for total in summary.totals:
             extras = f", {total.late:,} late" * bool(total.late) + f", {total.bad:,} bad" * bool(total.bad)
             print(f"{total.query}: {total.rows_in:,} in, {total.rows_out:,} out, {total.batches:,} batches{extras}")
     return 0
+
+
+def _hint(target: str, config: Config) -> None:
+    """Settings, state and the embedded broker are of the folder we stand in; say so where that may surprise."""
+    folder = Path(target.partition(":")[0]).resolve().parent
+    own = next((place for place in (folder, *folder.parents) if (place / FILE).is_file()), None)
+    if own is not None and own != config.root:
+        print(f"note: this runs in the project {config.root}; the file's own is {own}: cd there to use it", file=sys.stderr)

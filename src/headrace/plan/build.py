@@ -246,6 +246,8 @@ def checked_emit(node: Node, window: Window, emit: Emit | None, site: CallSite) 
         _one_of("emit", emit, ("updates", "final"), where)
     if window.kind == "session" and emit == "updates":
         raise PlanError("a session can't be emitted before it ends", where=where, fix='write emit="final" or leave emit out')
+    if window.kind == "session" and not node.key:
+        raise PlanError("a session window needs a key", where=where, fix='write key_by("user") before it')
     chosen: Emit = emit or ("final" if window.kind == "session" else "updates")
     if TIME not in node.hidden:
         raise PlanError(

@@ -18,6 +18,7 @@ _UNITS = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
+_LONGEST = 100_000 * _UNITS["day"]
 _SHORT = {
     "us": "microsecond",
     "ms": "millisecond",
@@ -40,6 +41,8 @@ def micros(value: Duration, *, what: str, where: Where, zero: bool = False) -> i
             where=where,
             fix='write "5 minutes", "1 hour 30 minutes", "250 ms" or a timedelta',
         )
+    if total > _LONGEST:
+        raise PlanError(f"{what}={value!r} is too long", where=where, fix="at most 100,000 days")
     if total < 0 or (total == 0 and not zero):
         raise PlanError(f"{what}={value!r} must be longer than nothing", where=where, fix='write for example "5 minutes"')
     return total

@@ -9,7 +9,8 @@ from typing import Literal
 
 from headrace.errors import PlanError, Where
 from headrace.plan import durations
-from headrace.plan.nodes import Aggregate, Dedupe, Join, Node, Source, Udf, Window, Write, walk
+from headrace.plan.nodes import Aggregate, Apply, Dedupe, Explode, Join, Merge, Node, Project, Source, Udf, Window, Write, walk
+from headrace.plan.schema import quoted
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,180}")
 
@@ -40,6 +41,11 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
         else:
             group.append(write)
     _one_function_a_name(writes)
+    for write in writes:
+        if any(isinstance(node, Source) and node.topic == write.topic for node in walk(write.node)):
+            raise PlanError(
+                f"the topic {write.topic!r} would be read and written for ever", where=write.where, fix="write another topic"
+            )
     specs: list[QuerySpec] = []
     for group in groups:
         # A given name, or the first topic; never a counter, because state must survive edits elsewhere.
@@ -83,16 +89,31 @@ def state_shape(node: Node) -> str | None:
     match node:
         case Aggregate():
             what = ", ".join(f"{name}={text}" for name, text in node.aggregates)
-            by = f" by {', '.join(node.input.key)}" if node.input.key else ""
+            by = f" by {', '.join(_defined(node.input, name) for name in node.input.key)}" if node.input.key else ""
             over = f" over {window_text(node.window)}, {node.emit}" if node.window else ""
-            return f"aggregate {what}{by}{over}"
+            return f"aggregate {what}{by}{over}{_of(node)}"
         case Join():
-            return f"join {node.how} on {', '.join(node.on)} within {durations.text(node.within)}"
+            return f"join {node.how} on {', '.join(node.on)} within {durations.text(node.within)}{_of(node)}"
         case Dedupe():
             bound = f" within {durations.text(node.within)}" if node.within is not None else ""
-            return f"dedupe {', '.join(node.by)}{bound}"
+            return f"dedupe {', '.join(_defined(node.input, name) for name in node.by)}{bound}{_of(node)}"
         case _:
             return None
+
+
+def _of(node: Node) -> str:
+    return " of " + ", ".join(dict.fromkeys(source.topic for source in walk(node) if isinstance(source, Source)))
+
+
+def _defined(node: Node, name: str) -> str:
+    """A column with the expression that made it: the same name with another content is another key."""
+    while not isinstance(node, Source | Merge | Join | Aggregate | Apply | Explode):
+        if isinstance(node, Project):
+            text = dict(node.items).get(name, name)
+            if text not in (name, quoted(name)):
+                return f"{name}={text}"
+        node = node.input
+    return f"{name}={node.expression}" if isinstance(node, Explode) and node.name == name else name
 
 
 def window_text(window: Window) -> str:

@@ -44,7 +44,8 @@ def ddl(fields: Fields) -> str:
 
 
 def quoted(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else "`" + name.replace("`", "``") + "`"
+    """Always in backticks: `true` and `null` are names too."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _split(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from headrace.plan.nodes import Aggregate, Explode, Filter, Node, Project, walk
 from headrace.plan.queries import QuerySpec
 from headrace.spark.jvm import Failure
 
-_BAD = re.compile(r"HEADRACE_BAD_RECORD topic=(\S+) partition=(\d+) offset=(\d+) cause=(.*)")
+_BAD = re.compile(r"HEADRACE_BAD_RECORD topic=(\S+) partition=(\d+) offset=(\d+) cause=(.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,20 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
             where=source.where,
             fix=f"headrace peek {topic} --partition {partition} --from {offset} -n 1 shows it; "
             'bad="skip" counts such records and goes on',
+        )
+        return Verdict(error, lasting=True)
+    if any("RecordTooLarge" in name for name in failure.classes) or "RecordTooLargeException" in failure.text:
+        error = RunError(
+            f"query {spec.name!r}: a row is too large for its topic: {failure.sentence}",
+            where=spec.where,
+            fix=f"make rows smaller, or raise max.message.bytes of {', '.join(spec.topics)}",
+        )
+        return Verdict(error, lasting=True)
+    if "Incomplete log file" in failure.text or "CANNOT_LOAD_STATE_STORE" in failure.condition:
+        error = StateError(
+            f"the checkpoint of query {spec.name!r} is damaged: {failure.sentence}",
+            where=spec.where,
+            fix="bring it back from a copy, or give the query a new name= to begin anew",
         )
         return Verdict(error, lasting=True)
     if (

@@ -64,7 +64,8 @@ def run(
         with _signals(stop):
             runner = _Runner(spark, config, connection, shown, stop, debug)
             shown.say(f"{app.name}: {len(specs)} {'query' if len(specs) == 1 else 'queries'}, broker {connection.address}")
-            return runner.run(specs, until)
+            with state.owned(config.state, app.name):
+                return runner.run(specs, until)
     except jvm.GONE as e:
         raise RunError(
             f"Spark is gone: its process ended ({type(e).__name__})",
@@ -104,10 +105,11 @@ class _Runner:
 
     def run(self, specs: Sequence[QuerySpec], until: Literal["now"] | None) -> Summary:
         jobs = [self._job(spec, until) for spec in specs]
-        for note in state.check(self.spark, self.config.state, specs):
+        root = self.config.state
+        for note in state.check(self.spark, root, specs, self._topic_ids(specs)):
             self.display.say(note)
         self._topics(specs)
-        state.record(self.spark, self.config.state, specs)
+        state.record(self.spark, root, specs, self._topic_ids(specs))
         progress = _GroupProgress(self.connection, specs, self.display)
         for wave in waves(specs) if until else [specs]:
             Supervisor(
@@ -122,6 +124,9 @@ class _Runner:
             if self.stop.is_set():
                 break
         return Summary(tuple(job.total for job in jobs))
+
+    def _topic_ids(self, specs: Sequence[QuerySpec]) -> dict[str, str]:
+        return topics.ids(self.connection, {source.topic for spec in specs for source in spec.sources})
 
     def _topics(self, specs: Sequence[QuerySpec]) -> None:
         """What is read must be there, unless the application itself writes it; what is written is created."""

@@ -2,53 +2,105 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from headrace.errors import StateError
+from headrace.errors import ConfigError, StateError
 from headrace.plan.queries import QuerySpec
 from headrace.spark import jvm
 
 _FILE = "headrace.json"
+_PARTS = ("reads", "keeps", "writes", "topics")
 
 
 def location(root: str, spec: QuerySpec) -> str:
     return f"{root.rstrip('/')}/{spec.app}/{spec.name}"
 
 
-def check(spark: SparkSession, root: str, specs: Sequence[QuerySpec]) -> list[str]:
+@contextmanager
+def owned(root: str, app: str) -> Generator[None]:
+    """One run of an application at a time, where its state is on this machine."""
+    if "://" in root:
+        yield
+        return
+    folder = Path(root) / app
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / "lock").open("a+")
+    except OSError as e:
+        raise ConfigError(
+            f"the state can't be kept in {root}: {e.strerror}", fix="headrace config shows where `state` is set"
+        ) from e
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as e:
+            file.seek(0)
+            raise StateError(
+                f"the application {app!r} is running already, as process {file.read().strip() or 'unknown'}",
+                fix="stop that one first, or give this one another name",
+            ) from e
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def check(spark: SparkSession, root: str, specs: Sequence[QuerySpec], topic_ids: Mapping[str, str]) -> list[str]:
     """Compares every checkpoint with the program, before anything starts; returns what the user should know."""
-    place = f"{root}/{specs[0].app}"
-    known = {name: found for name in jvm.folders(spark, place) if (found := _read(spark, f"{place}/{name}"))}
+    place = f"{root.rstrip('/')}/{specs[0].app}"
+    known = {name: _read(spark, f"{place}/{name}") for name in jvm.folders(spark, place)}
+    known = {name: found for name, found in known.items() if found is not None}
     notes: list[str] = []
     for spec in specs:
-        if spec.name in known:
-            _same(spec, known[spec.name], location(root, spec))
+        if (before := known.get(spec.name)) is not None:
+            _same(spec, before, _manifest(spec, topic_ids), location(root, spec))
         else:
             notes += _renamed(spec, known, {spec.name for spec in specs}, place)
     return notes
 
 
-def record(spark: SparkSession, root: str, specs: Sequence[QuerySpec]) -> None:
-    """Writes down what each checkpoint is made for."""
+def record(spark: SparkSession, root: str, specs: Sequence[QuerySpec], topic_ids: Mapping[str, str]) -> None:
+    """Writes down what each checkpoint is made for, if that is not there yet."""
     for spec in specs:
-        jvm.write_text(spark, f"{location(root, spec)}/{_FILE}", json.dumps(_manifest(spec), indent=2))
+        place, now = location(root, spec), _manifest(spec, topic_ids)
+        if _read(spark, place) != now:
+            jvm.write_text(spark, f"{place}/{_FILE}", json.dumps(now, indent=2))
 
 
-def _manifest(spec: QuerySpec) -> dict[str, Any]:
-    return {"reads": [source.topic for source in spec.sources], "keeps": list(spec.state), "writes": list(spec.topics)}
+def _manifest(spec: QuerySpec, topic_ids: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "reads": [source.topic + (f" (time {source.time})" if source.time else "") for source in spec.sources],
+        "keeps": list(spec.state),
+        "writes": list(spec.topics),
+        "topics": {source.topic: topic_ids[source.topic] for source in spec.sources if source.topic in topic_ids},
+    }
 
 
 def _read(spark: SparkSession, place: str) -> dict[str, Any] | None:
     text = jvm.read_text(spark, f"{place}/{_FILE}")
-    return json.loads(text) if text else None
+    if text is None and "offsets" not in jvm.folders(spark, place):
+        return None
+    try:
+        found: dict[str, Any] = json.loads(text or "")
+        if all(isinstance(found[part], dict if part == "topics" else list) for part in _PARTS):
+            return found
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise StateError(
+        f"the checkpoint {place} does not say what it was made for: {_FILE} is missing or damaged",
+        fix=f"bring the file back from a copy, or delete {place} to begin anew",
+    )
 
 
-def _same(spec: QuerySpec, before: dict[str, Any], place: str) -> None:
-    now = _manifest(spec)
+def _same(spec: QuerySpec, before: dict[str, Any], now: dict[str, Any], place: str) -> None:
     for part in ("reads", "keeps"):
         if before[part] != now[part]:
             raise StateError(
@@ -57,9 +109,16 @@ def _same(spec: QuerySpec, before: dict[str, Any], place: str) -> None:
                 where=spec.where,
                 fix=f'undo the change, begin anew under another name (to(…, name="{spec.name}-2")), or delete {place}',
             )
+    for topic, id in before["topics"].items():
+        if now["topics"].get(topic, id) != id:
+            raise StateError(
+                f"the topic {topic!r} is not the one that query {spec.name!r} has read: it was deleted and created again",
+                where=spec.where,
+                fix=f'begin anew under another name (to(…, name="{spec.name}-2")), or delete {place}',
+            )
 
 
-def _renamed(spec: QuerySpec, known: dict[str, dict[str, Any]], names: set[str], place: str) -> list[str]:
+def _renamed(spec: QuerySpec, known: Mapping[str, dict[str, Any]], names: set[str], place: str) -> list[str]:
     """A query without a name of its own is named after its first topic: an edit must not make it forget what it knew."""
     for name, before in known.items():
         if name in names or not set(before["writes"]) & set(spec.topics):

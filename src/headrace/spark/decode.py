@@ -42,7 +42,8 @@ def decode(records: DataFrame, source: Source, *, watermark: bool) -> DataFrame:
         )
     if source.bad == "skip":
         rows = rows.observe(bad_metric(source), F.count_if(F.col(f"_row.{BAD}").isNotNull()).alias("bad"))
-        rows = rows.where(F.col(f"_row.{BAD}").isNull())
+    # Asked of every row, whatever columns are used: a decoder that nobody asks is pruned away, and its refusals with it.
+    rows = rows.where(F.col(f"_row.{BAD}").isNull())
     columns = [F.col(path("_row", name)).alias(name) for name in source.columns]
     return rows.select(*columns, *source.hidden)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import TimestampType
+from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType
 
 from headrace.plan.queries import QuerySpec
 from headrace.spark.columns import column
@@ -29,9 +29,14 @@ def _key(rows: DataFrame, spec: QuerySpec) -> Column:
             return F.lit(None).cast("string")
         case (one,):
             key = column(one)
-            # As in the value; a cast would write it another way.
-            is_time = isinstance(rows.schema[one].dataType, TimestampType)
-            return F.date_format(key, _JSON["timestampFormat"]) if is_time else key.cast("string")
+            # As in the value; a cast would write times another way, and different arrays alike.
+            match rows.schema[one].dataType:
+                case TimestampType():
+                    return F.date_format(key, _JSON["timestampFormat"])
+                case ArrayType() | MapType() | StructType():
+                    return F.to_json(key, _JSON)
+                case _:
+                    return key.cast("string")
         case several:
             return _json(several)
 

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from headrace.errors import PlanError
 
-GONE = (Py4JNetworkError, ConnectionError)
+GONE = (Py4JNetworkError, ConnectionRefusedError, ConnectionResetError)
 """What is raised once the JVM is no more."""
 
 
@@ -215,11 +215,15 @@ def read_text(spark: SparkSession, url: str) -> str | None:
     system, path = _file(spark, url)
     if not system.exists(path):
         return None
-    stream = system.open(path)
     try:
-        return bytes(stream.readAllBytes()).decode()
-    finally:
-        stream.close()
+        stream = system.open(path)
+        try:
+            return bytes(stream.readAllBytes()).decode(errors="replace")
+        finally:
+            stream.close()
+    except Py4JError:
+        # A file that its checksum disowns says nothing.
+        return ""
 
 
 def write_text(spark: SparkSession, url: str, text: str) -> None:

@@ -22,6 +22,7 @@ from headrace import jars
 from headrace.errors import PlanError
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration, micros
+from headrace.plan.expressions import unknown_column
 from headrace.plan.nodes import Source
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import failures, progress
@@ -210,10 +211,17 @@ class Driver:
                 fields = {**fields, source.time: at(when) if isinstance(when, str) else when}
                 if isinstance(fields[source.time], datetime):
                     self._now = max(self._now, at(fields[source.time]))
-            name = None if key is None else fields[key]
+            self._known(source, (*fields, *([key] if key else [])))
+            name = None if key is None else fields.get(key)
             value = _plain(fields["value"]) if source.format != "json" else json.dumps(fields, default=_json)
             return None if name is None else str(name).encode(), _bytes(value), _micros(self._now), 0
         return None, _bytes(row), _micros(self._now), 0
+
+    def _known(self, source: Source, names: Iterable[str]) -> None:
+        """More columns than the schema's are fine in the log; in a test they are typos."""
+        for name in names:
+            if name not in source.columns:
+                raise unknown_column(name, source.columns, of=f"the stream {source.topic!r}", where=call_site().where)
 
     def _written(self, topic: str) -> Iterable[tuple[str | None, Row]]:
         schema = self._schemas.get(topic)

@@ -7,7 +7,9 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
+from headrace.errors import PlanError
 from headrace.plan import schema
+from headrace.plan.callsite import call_site
 
 _DAY = "2024-01-01"
 _RULE = re.compile(r"^[\s|+:-]*-[\s|+:-]*$")
@@ -44,9 +46,18 @@ def parse(table: str, types: dict[str, str]) -> list[list[Row]]:
             continue
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) != len(header):
-            raise ValueError(f"{len(header)} columns, but {len(cells)} cells in: {line}")
-        batches[-1].append({name: _cell(cell, types.get(name, "string")) for name, cell in zip(header, cells, strict=True)})
+            raise PlanError(f"{len(header)} columns, but {len(cells)} cells in: {line}", where=call_site().where)
+        batches[-1].append(
+            {name: _typed(name, cell, types.get(name, "string")) for name, cell in zip(header, cells, strict=True)}
+        )
     return batches
+
+
+def _typed(name: str, text: str, kind: str) -> Any:
+    try:
+        return _cell(text, kind)
+    except ValueError as e:
+        raise PlanError(f"{text!r} in the column {name!r} is not a {kind}", where=call_site().where) from e
 
 
 def _cell(text: str, kind: str) -> Any:
