@@ -38,7 +38,7 @@ lint: setup
 	@$(RUN)/lint-imports
 
 test: setup lint
-	@$(RUN)/pytest
+	@$(RUN)/pytest --durations=12
 
 bench: setup
 	@$(RUN)/python -m bench

@@ -102,17 +102,14 @@ def test_counts_are_right_after_five_times_kill_9(broker: Any, topic: str, runs:
     assert newest(broker, f"{topic}-out") == expected(count)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_it_cleanly_and_it_goes_on_where_it_was(broker: Any, topic: str, runs: Any, how: signal.Signals) -> None:
-    put(broker, topic, 1000)
-    run = runs("--broker", broker.address)
-    assert next(run.batches())["rows_in"] == 1000
-    run.process.send_signal(how)
-    assert run.process.wait(30) == 0
-    assert "Traceback" not in run.said()
-    put(broker, topic, 1000)
-    again = runs("--broker", broker.address, "--until", "now")
-    assert sum(batch["rows_in"] for batch in again.batches()) == 1000
+def test_a_signal_stops_it_cleanly_and_it_goes_on_where_it_was(broker: Any, topic: str, runs: Any) -> None:
+    for how in (signal.SIGINT, signal.SIGTERM):
+        put(broker, topic, 1000)
+        run = runs("--broker", broker.address)
+        assert next(run.batches())["rows_in"] == 1000
+        run.process.send_signal(how)
+        assert run.process.wait(30) == 0
+        assert "Traceback" not in run.said()
     assert newest(broker, f"{topic}-out") == {k: (n * 2, total * 2) for k, (n, total) in expected(1000).items()}
 
 
