@@ -161,6 +161,7 @@ def run(
 ) -> None:
     end: float | None = None
     lines = time.monotonic()
+    asked = sys.stdin.isatty()
     try:
         while process.poll() is None and (end is None or time.monotonic() < end):
             # The minute begins with the first result: what comes before it is Spark's start.
@@ -168,9 +169,12 @@ def run(
                 end = time.monotonic() + seconds
             if live is not None:
                 live.update(picture(trades, results, progress, end), refresh=True)
-                if select.select([sys.stdin], [], [], 0.5)[0]:
-                    sys.stdin.readline()
-                    end = float("inf")
+                # At the end of its input a terminal is readable for ever, and says nothing.
+                if not asked:
+                    time.sleep(0.5)
+                elif select.select([sys.stdin], [], [], 0.5)[0]:
+                    asked = bool(sys.stdin.readline())
+                    end = float("inf") if asked else end
             else:
                 time.sleep(0.5)
                 if time.monotonic() - lines > 5 and results.rows:
@@ -201,7 +205,7 @@ def picture(trades: Trades, results: Results, progress: Progress, end: float | N
     left = (
         "" if end is None else " · until Ctrl-C" if end == float("inf") else f" · {max(end - time.monotonic(), 0):.0f} s left"
     )
-    hint = " (press Enter to let it run on)" if sys.stdin.isatty() and end not in (None, float("inf")) else ""
+    hint = " (Enter: run on)" if sys.stdin.isatty() and end not in (None, float("inf")) else ""
     return Group(table, Text(f"{sum(trades.counts.values()):,} produced, {results.count():,} counted · {state}{left}{hint}"))
 
 
