@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def fill(connection: Connection, rows: int) -> None:
-    """Trades in order of time, 200 a millisecond of event time, spread over the partitions by symbol."""
+    """Trades in order of time, 20 a millisecond of event time, spread over the partitions by symbol."""
     print(f"producing {rows:,} trades ...", file=sys.stderr, flush=True)
     topics.create(connection, "trades", partitions=PARTITIONS)
     producer = connection.producer(linger_ms=50, batch_num_messages=10_000, queue_buffering_max_messages=500_000)
@@ -68,13 +68,14 @@ def fill(connection: Connection, rows: int) -> None:
 
 
 def trades(rows: int) -> Iterator[tuple[int, bytes]]:
+    second = ""
     for i in range(rows):
         symbol = i * 7919 % SYMBOLS
         millis = 1_704_103_200_000 + i // 20
-        at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(millis // 1000)) if i % 20_000 == 0 else trades.second  # type: ignore[attr-defined]
-        trades.second = at  # type: ignore[attr-defined]
+        if i % 20_000 == 0:
+            second = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(millis // 1000))
         price = 50 + (i * 31 % 10_000) / 100
-        value = f'{{"symbol":"SYM{symbol:04}","price":{price},"qty":{i % 500 + 1},"at":"{at}.{millis % 1000:03}Z"}}'
+        value = f'{{"symbol":"SYM{symbol:04}","price":{price},"qty":{i % 500 + 1},"at":"{second}.{millis % 1000:03}Z"}}'
         yield symbol % PARTITIONS, value.encode()
 
 

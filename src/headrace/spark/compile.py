@@ -23,6 +23,7 @@ from headrace.plan.nodes import (
     Node,
     Project,
     Source,
+    inputs,
     walk,
 )
 from headrace.plan.queries import QuerySpec
@@ -77,7 +78,7 @@ def _needs_watermark(node: Node) -> bool:
 
 def _frame(node: Node, frame: Callable[[Node], DataFrame], read: Read, *, watermark: bool) -> DataFrame:
     if node.udfs:
-        functions.register(frame(_first_input(node)).sparkSession, node.udfs, node.where)
+        functions.register(frame(inputs(node)[0]).sparkSession, node.udfs, node.where)
     match node:
         case Source():
             return decode(read(node), node, watermark=watermark)
@@ -104,18 +105,6 @@ def _frame(node: Node, frame: Callable[[Node], DataFrame], read: Read, *, waterm
             return frame(node.input)
         case Aggregate():
             return windows.aggregate(node, frame(node.input))
-
-
-def _first_input(node: Node) -> Node:
-    match node:
-        case Source():
-            return node
-        case Merge():
-            return node.inputs[0]
-        case Join():
-            return node.left
-        case Filter() | Project() | Explode() | Apply() | Dedupe() | KeyBy() | Aggregate():
-            return node.input
 
 
 def _apply(node: Apply, frame: DataFrame) -> DataFrame:
