@@ -85,12 +85,18 @@ def session(
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         # Spark repeats there, as JSON on stderr, what it raises.
         logging.getLogger(name).disabled = True
+    logging.getLogger().addFilter(_not_of_py4j)
     if APP_MODULE in sys.modules:
         # Python workers can't import the user's file by that name: its functions go to them by value.
         pickle: Any = cloudpickle
         pickle.register_pickle_by_value(sys.modules[APP_MODULE])
     check_kernel(jvm.kernel_version(spark))
     return spark
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    """py4j tells the root logger of a lost connection, trace and all, and raises it as well: once is enough."""
+    return f"{os.sep}py4j{os.sep}" not in record.pathname
 
 
 def _local(jars: tuple[Path, ...]) -> dict[str, str]:
