@@ -1,0 +1,37 @@
+package headrace.kernel.table;
+
+import java.util.Arrays;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.streaming.OutputMode;
+import org.apache.spark.sql.streaming.TimeMode;
+
+/** The door to the operators. Each takes blocks (columns key and block, see {@link Gather}) and gives rows (see {@link Scatter}). */
+public final class Operators {
+  private Operators() {}
+
+  public static Dataset<Row> gather(Dataset<Row> changes, boolean atOnce) {
+    Column[] columns = Arrays.stream(changes.columns()).map(functions::col).toArray(Column[]::new);
+    return changes.select(Gather.column(columns, atOnce).as(Gather.TYPE.fieldNames()));
+  }
+
+  public static Dataset<Row> newest(Dataset<Row> blocks, boolean remember, OutputMode mode) {
+    return run(blocks, new Newest(remember), TimeMode.None(), mode);
+  }
+
+  public static Dataset<Row> lookup(Dataset<Row> blocks, boolean outer, boolean versioned, boolean remember, OutputMode mode) {
+    return run(blocks, new Lookup(outer, versioned, remember), TimeMode.None(), mode);
+  }
+
+  private static Dataset<Row> run(Dataset<Row> blocks, Operator operator, TimeMode time, OutputMode mode) {
+    return blocks
+        .groupBy("key")
+        .as(Encoders.BINARY(), Encoders.tuple(Encoders.BINARY(), Encoders.BINARY()))
+        .transformWithState(operator, time, mode, Encoders.BINARY())
+        .toDF("block")
+        .select(Scatter.column(functions.col("block")).as(Scatter.TYPE.fieldNames()));
+  }
+}
