@@ -68,6 +68,8 @@ class Source(_Node):
     bad: Bad
     start: Literal["earliest", "latest"]
     version: str | None = None
+    origin: Node | None = None
+    """What writes the topic, if it is one between the parts of an application; its fields come from there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,13 +232,18 @@ def inputs(node: Node) -> tuple[Node, ...]:
             return (node.input,)
 
 
-def walk(node: Node) -> tuple[Node, ...]:
+def query(node: Node) -> tuple[Node, ...]:
+    """As `walk`, up to where it is cut off from what comes before."""
+    return walk(node, beyond=False)
+
+
+def walk(node: Node, *, beyond: bool = True) -> tuple[Node, ...]:
     """The node and all it rests on, inputs first, each once."""
     seen: dict[int, Node] = {}
 
     def visit(current: Node) -> None:
         if id(current) not in seen:
-            for source in inputs(current):
+            for source in inputs(current) if beyond or not isinstance(current, Cut) else ():
                 visit(source)
             seen[id(current)] = current
 

@@ -141,12 +141,12 @@ class _Runner:
                 self.display.say(f"created the topic {topic}")
 
     def _job(self, spec: QuerySpec, until: Literal["now"] | None) -> Job:
-        records = compile(spec, lambda node: kafka_source.read(self.spark, node, self.connection, batch=self.config.batch))
+        compiled = compile(spec, lambda node: kafka_source.read(self.spark, node, self.connection, batch=self.config.batch))
         place = state.location(self.config.state, spec)
 
         def start() -> StreamingQuery:
             writer = (
-                kafka_sink.write(records, self.connection, mode=spec.mode)
+                kafka_sink.write(compiled.records, self.connection, mode=spec.mode)
                 .queryName(spec.name)
                 .option("checkpointLocation", place)
             )

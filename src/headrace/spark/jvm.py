@@ -108,11 +108,8 @@ def _field(packed: bytes, at: int) -> tuple[bytes | None, int]:
 
 def check_streaming(frame: DataFrame, mode: str) -> None:
     """What Spark says of a streaming plan when a query starts, said before it starts."""
-    jvm = _jvm(frame.sparkSession)
-    modes = jvm.org.apache.spark.sql.streaming.OutputMode
-    output = modes.Append() if mode == "append" else modes.Update()
-    checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
-    checker.checkForStreaming(frame._jdf.queryExecution().analyzed(), output)  # pyright: ignore
+    checker = _jvm(frame.sparkSession).org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+    checker.checkForStreaming(frame._jdf.queryExecution().analyzed(), _mode(frame, mode))  # pyright: ignore
 
 
 def decode_json(
@@ -128,9 +125,51 @@ def decode_json(
         decoded = _jvm(spark).headrace.kernel.json.JsonDecoder.column(*columns, schema.json(), fail)
     except IllegalArgumentException as error:
         raise PlanError(str(error).partition("\n")[0]) from None
+    return _column(decoded)
+
+
+NO_VERSION = -(2**63)
+"""The version of a change that holds whatever is known."""
+
+
+def gather(changes: DataFrame, *, at_once: bool) -> DataFrame:
+    """Changes with keys -> blocks by key, for an operator; with `at_once`, none waits for another."""
+    return DataFrame(_operators(changes).gather(changes._jdf, at_once), changes.sparkSession)  # pyright: ignore
+
+
+def newest(blocks: DataFrame, *, remember: bool, mode: str) -> DataFrame:
+    return DataFrame(_operators(blocks).newest(blocks._jdf, remember, _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
+
+
+def lookup(blocks: DataFrame, *, outer: bool, versioned: bool, remember: bool, mode: str) -> DataFrame:
+    out = _operators(blocks).lookup(blocks._jdf, outer, versioned, remember, _mode(blocks, mode))  # pyright: ignore
+    return DataFrame(out, blocks.sparkSession)
+
+
+def unpack_row(packed: Column, type: StructType) -> Column:
+    """The bytes of a row as a struct. Select it once under a name, as with `decode_json`."""
+    return _column(_active().headrace.kernel.table.Unpack.row(packed._jc, type.json()))  # pyright: ignore
+
+
+def _operators(frame: DataFrame) -> Any:
+    return _jvm(frame.sparkSession).headrace.kernel.table.Operators
+
+
+def _mode(frame: DataFrame, mode: str) -> Any:
+    modes = _jvm(frame.sparkSession).org.apache.spark.sql.streaming.OutputMode
+    return modes.Append() if mode == "append" else modes.Update()
+
+
+def _active() -> Any:
+    spark = SparkSession.getActiveSession()
+    assert spark is not None
+    return _jvm(spark)
+
+
+def _column(column: Any) -> Column:
     from pyspark.sql.classic.column import Column as ClassicColumn
 
-    return ClassicColumn(decoded)
+    return ClassicColumn(column)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,9 +69,8 @@ class Driver:
         self._batches: list[Batch] = []
         self._seen: dict[str, int] = {}
         jvm.memory_log_create(self._spark, self._log)
-        frames = {spec.name: spark_compile.rows(spec, self._read) for spec in self._specs}
-        self._records = {spec.name: spark_compile.compile(spec, self._read) for spec in self._specs}
-        self._schemas = {topic: frames[spec.name].schema for spec in self._specs for topic in spec.topics}
+        self._compiled = {spec.name: spark_compile.compile(spec, self._read) for spec in self._specs}
+        self._schemas = {topic: self._compiled[spec.name].rows.schema for spec in self._specs for topic in spec.topics}
 
     @property
     def now(self) -> datetime:
@@ -177,7 +176,7 @@ class Driver:
         return memory.read(self._spark, source, self._log)
 
     def _start(self, spec: QuerySpec) -> StreamingQuery:
-        writer = self._records[spec.name].writeStream.format(memory.FORMAT).options(log=self._log, topic=spec.topics[0])
+        writer = self._compiled[spec.name].records.writeStream.format(memory.FORMAT).options(log=self._log, topic=spec.topics[0])
         return writer.outputMode(spec.mode).option("checkpointLocation", str(self._folder / spec.name)).start()
 
     def _process(self, spec: QuerySpec) -> None:

@@ -1,5 +1,6 @@
 package headrace.kernel.table;
 
+import java.io.Serializable;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
@@ -20,7 +21,7 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** What a generator of rows needs to be one of Spark's. */
-abstract class TableGenerator extends Expression implements Generator, CodegenFallback {
+abstract class TableGenerator extends Expression implements Generator, CodegenFallback, Serializable {
   private final Seq<Expression> children;
   private Seq<Enumeration.Value> patterns;
 

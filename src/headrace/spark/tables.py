@@ -1,0 +1,258 @@
+"""Tables on the kernel's operators.
+
+Between operators a table is a frame of changes, one row a change, in columns of structs: `_key`, `_before`, `_after`, and the
+numbers `_at` and `_before_at` (when the row and the one before it came, in microseconds), `_version` and `_sequence`. Verbs act on
+the rows before and after. An operator gets its changes as blocks of bytes (kernel: Gather, Scatter), so it knows nothing of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DateType, MapType, StructField, StructType, TimestampType
+
+from headrace.errors import PlanError
+from headrace.plan.nodes import TIME, AsTable, Changes, Filter, Lookup, Node, Pairs, Project, Source, TableAggregate, TableJoin
+from headrace.spark import jvm, windows
+from headrace.spark.columns import column, path
+
+Mode = Literal["append", "update"]
+KEY, BEFORE, AFTER, AT, BEFORE_AT, VERSION, SEQUENCE = "_key", "_before", "_after", "_at", "_before_at", "_version", "_sequence"
+DELETED = "_deleted"
+_REST = (AT, BEFORE_AT, VERSION, SEQUENCE)
+_LEFT, _RIGHT = 0, 1
+_OUT = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Changes. Raw ones are upserts and deletes as they came, with no row before; `versioned` ones may be out of date."""
+
+    frame: DataFrame
+    raw: bool = False
+    versioned: bool = False
+
+    def type(self, side: str = AFTER) -> StructType:
+        return cast("StructType", self.frame.schema[side].dataType)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """How operators are called in one query. `layouts` collects what their state looks like."""
+
+    mode: Mode
+    at_once: bool = False
+    layouts: list[str] = field(default_factory=list[str])
+
+    def blocks(self, table: Table, key: Callable[[str], Column], row: Callable[[str], Column], side: int) -> DataFrame:
+        """The changes, gathered by a key that is made of the row before and of the row after."""
+        was, now = F.lit(False) if table.raw else F.col(BEFORE).isNotNull(), F.col(AFTER).isNotNull()
+        return self._gather(
+            table.frame.select(
+                F.when(was, key(KEY if table.raw else BEFORE)).alias(KEY + BEFORE),
+                (key(KEY) if table.raw else F.when(now, key(AFTER))).alias(KEY + AFTER),
+                F.lit(side).alias("side"),
+                *_REST,
+                F.when(was, row(AFTER if table.raw else BEFORE)).alias(BEFORE),
+                F.when(now, row(AFTER)).alias(AFTER),
+            )
+        )
+
+    def events(self, frame: DataFrame, key: Column, time: Column, row: Column) -> DataFrame:
+        zero = F.lit(0).cast("bigint")
+        return self._gather(
+            frame.select(
+                F.when(F.lit(False), key).alias(KEY + BEFORE),
+                key.alias(KEY + AFTER),
+                F.lit(_LEFT).alias("side"),
+                time.alias(AT),
+                zero.alias(BEFORE_AT),
+                zero.alias(VERSION),
+                zero.alias(SEQUENCE),
+                F.when(F.lit(False), row).alias(BEFORE),
+                row.alias(AFTER),
+            )
+        )
+
+    def _gather(self, frame: DataFrame) -> DataFrame:
+        for name in (KEY + AFTER, AFTER):
+            self.layouts.append(frame.schema[name].dataType.simpleString())
+        return jvm.gather(frame, at_once=self.at_once)
+
+    def changes(self, out: DataFrame, key: Sequence[str], unpack: Callable[[Column], Column], name: str) -> Table:
+        """What an operator gave, as changes again."""
+        frame = _counted(out, name).select(
+            unpack(F.col("before")).alias(BEFORE),
+            unpack(F.col("after")).alias(AFTER),
+            F.col("time").alias(AT),
+            F.col("before_time").alias(BEFORE_AT),
+            F.coalesce(F.col("version"), F.lit(jvm.NO_VERSION)).alias(VERSION),
+            F.col("sequence").alias(SEQUENCE),
+        )
+        return Table(frame.select(_key(key).alias(KEY), BEFORE, AFTER, *_REST))
+
+
+def upserts(frame: DataFrame, node: Source | AsTable) -> Table:
+    """Flat rows as the newest rows of their keys; where `_deleted` is true, the key has none any more."""
+    deleted = F.col(DELETED) if DELETED in frame.columns else F.lit(False)
+    key = F.struct(*map(column, node.key))
+    row = F.when(~deleted, F.struct(*map(column, node.columns)))
+    at = F.unix_micros(TIME)
+    offset = F.col("_offset") if "_offset" in frame.columns else None
+    if node.version is not None:
+        version = F.coalesce(_number(frame, node.version), F.lit(jvm.NO_VERSION))
+    elif isinstance(node, Source):
+        assert offset is not None
+        version = offset
+    else:
+        version = at
+    if isinstance(node, AsTable):
+        missing = F.lit(False)
+        for name in node.key:
+            missing = missing | column(name).isNull()
+        frame = frame.observe(f"bad-key-{'-'.join(node.key)}-{node.where.line}", F.count_if(missing).alias("bad")).where(~missing)
+    changes = frame.select(
+        key.alias(KEY),
+        row.alias(AFTER),
+        at.alias(AT),
+        F.lit(0).cast("bigint").alias(BEFORE_AT),
+        F.when(deleted, F.lit(jvm.NO_VERSION)).otherwise(version).cast("bigint").alias(VERSION),
+        (version if offset is None else offset).cast("bigint").alias(SEQUENCE),
+    )
+    return Table(changes, raw=True, versioned=isinstance(node, AsTable) or node.version is not None)
+
+
+def filter(node: Filter, table: Table) -> Table:
+    return _each(table, lambda side: F.when(F.expr(node.condition), F.col(side)))
+
+
+def project(node: Project, table: Table) -> Table:
+    row = F.struct(*(F.expr(text).alias(name) for name, text in node.items))
+    return _each(table, lambda side: F.when(F.col(side).isNotNull(), row))
+
+
+def newest(table: Table, node: Node, kernel: Kernel) -> Table:
+    """Changes that know the row before them, of which none is out of date or changes nothing."""
+    if not table.raw:
+        return table
+    blocks = kernel.blocks(table, F.col, F.col, _LEFT)
+    out = jvm.newest(blocks, remember=table.versioned, mode=kernel.mode)
+    return kernel.changes(out, node.key, _row(table.type()), _name(node))
+
+
+def changes(node: Changes, table: Table) -> DataFrame:
+    op = (
+        F.when(F.col(BEFORE).isNull(), F.lit("insert")).when(F.col(AFTER).isNull(), F.lit("delete")).otherwise(F.lit("update"))
+    )
+    key = [F.col(path(KEY, name)).alias(name) for name in node.key]
+    time = windows.timed(F.timestamp_micros(AT), node.lateness or 0)
+    return table.frame.select(*key, op.alias("op"), F.col(BEFORE).alias("before"), F.col(AFTER).alias("after"), time)
+
+
+def flat(node: Node, table: Table) -> DataFrame:
+    """The rows that a topic gets: the columns, and `_deleted`; of a deleted row only the key's."""
+    columns = [F.col(path(KEY if name in node.key else AFTER, name)).alias(name) for name in node.columns]
+    return table.frame.select(*columns, F.col(AFTER).isNull().alias(DELETED))
+
+
+def lookup(node: Lookup, stream: DataFrame, table: Table, kernel: Kernel) -> DataFrame:
+    same_types(node.on, stream.schema, table.type(KEY), node)
+    row = F.struct(*map(column, node.stream.columns), TIME)
+    key = F.struct(*(column(mine).alias(theirs) for mine, theirs in node.on))
+    arrived = "_timestamp" if node.as_of == "arrival" and "_timestamp" in node.stream.hidden else TIME
+    left = kernel.events(stream, key, F.unix_micros(arrived), row)
+    right = kernel.blocks(table, lambda side: F.struct(*(F.col(path(side, name)).alias(name) for _, name in node.on)), F.col, _RIGHT)
+    blocks = left.union(right)
+    outer = node.how == "left"
+    if node.as_of == "arrival":
+        out = jvm.lookup(blocks, outer=outer, versioned=table.raw, remember=table.versioned, mode=kernel.mode)
+    else:
+        out = jvm.as_of(blocks, outer=outer, history=node.history, mode=kernel.mode)
+    events = cast("StructType", stream.select(row.alias("row")).schema["row"].dataType)
+    joined = _counted(out, _name(node)).select(
+        _row(events)(F.col("before")).alias("_left"), _row(table.type())(F.col("after")).alias("_right"), F.col("version")
+    )
+    taken = [
+        F.col(path("_left", name)).alias(name)
+        if name in node.stream.columns
+        else F.col("version")
+        if name == "version" and node.with_version
+        else F.col(path("_right", name)).alias(name)
+        for name in node.columns
+    ]
+    return joined.select(*taken, windows.timed(F.col(path("_left", TIME)), node.lateness or 0))
+
+
+def same_types(on: Pairs, left: StructType, right: StructType, node: Node) -> None:
+    """Spark would convert one side, and fail on the first value that can't be."""
+    for mine, theirs in on:
+        one, other = left[mine].dataType.simpleString(), right[theirs].dataType.simpleString()
+        if one != other:
+            raise PlanError(
+                f"the join's column {mine!r} is {one} on the left and {theirs!r} is {other} on the right",
+                where=node.where,
+                fix=f'bring one side to the type of the other: with_columns({mine}="cast({mine} as {other})")',
+            )
+
+
+def _each(table: Table, change: Callable[[str], Column]) -> Table:
+    """Changes the row before and the row after, each with its fields as columns; what is then no change is left out."""
+    frame = table.frame
+    for side, at in ((AFTER, AT),) if table.raw else ((BEFORE, BEFORE_AT), (AFTER, AT)):
+        fields = cast("StructType", frame.schema[side].dataType).fieldNames()
+        opened = frame.select("*", *(F.col(path(side, name)).alias(name) for name in fields), F.timestamp_micros(at).alias(TIME))
+        kept = [name for name in frame.columns if name != side]
+        frame = opened.select(*kept, change(side).alias(side))
+    if not table.raw:
+        frame = frame.where(_differ(frame))
+    return Table(frame, raw=table.raw, versioned=table.versioned)
+
+
+def _differ(frame: DataFrame) -> Column:
+    """Maps can't be compared; with one, a change counts as one."""
+    either = F.col(BEFORE).isNotNull() | F.col(AFTER).isNotNull()
+    if "map<" in frame.schema[AFTER].dataType.simpleString():
+        return either
+    return ~F.col(BEFORE).eqNullSafe(F.col(AFTER))
+
+
+def _key(names: Sequence[str]) -> Column:
+    if not names:
+        return F.struct(F.lit(0).alias("all"))
+    return F.struct(*(F.coalesce(F.col(path(AFTER, name)), F.col(path(BEFORE, name))).alias(name) for name in names))
+
+
+def _row(type: StructType) -> Callable[[Column], Column]:
+    return lambda packed: jvm.unpack_row(packed, type)
+
+
+def _counted(out: DataFrame, name: str) -> DataFrame:
+    """Without the rows by which an operator says that it left something out; those are counted."""
+    return out.observe(name, F.count_if(F.col("side") != _OUT).alias("stale")).where(F.col("side") == _OUT)
+
+
+def _name(node: Node) -> str:
+    """The name of the counter: different for every operator of a query."""
+    return f"stale-{type(node).__name__}-{node.where.line}-{'-'.join(node.key)}"
+
+
+def _number(frame: DataFrame, name: str) -> Column:
+    match frame.schema[name].dataType:
+        case TimestampType():
+            return F.unix_micros(column(name))
+        case DateType():
+            return F.unix_date(column(name)).cast("bigint")
+        case _:
+            return column(name).cast("bigint")
+
+
+def join(node: TableJoin, left: Table, right: Table, kernel: Kernel) -> Table:
+    raise NotImplementedError
+
+
+def aggregate(node: TableAggregate, table: Table, kernel: Kernel) -> Table:
+    raise NotImplementedError
