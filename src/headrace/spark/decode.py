@@ -42,7 +42,7 @@ def decode(records: DataFrame, source: Source, *, watermark: bool) -> DataFrame:
         rows = rows.withWatermark(TIME, f"{source.lateness // 1000} milliseconds")
     if advances:
         # An observation keeps the optimizer from moving the filter below the watermark, where no advance would arrive.
-        rows = rows.observe(f"advances-{source.topic}", F.count_if(F.col(ADVANCE).isNotNull()).alias("advances")).where(
+        rows = rows.observe(f"advances-{source.kind}-{source.topic}", F.count_if(F.col(ADVANCE).isNotNull()).alias("advances")).where(
             F.col(ADVANCE).isNull()
         )
     if source.bad == "skip":
@@ -60,7 +60,7 @@ def fields_of(type: StructType) -> Fields:
 
 def bad_metric(source: Source) -> str:
     """The name under which a query's progress counts the records of this source that were skipped."""
-    return f"bad-{source.topic}"
+    return f"bad-{source.kind}-{source.topic}"
 
 
 def _value(records: DataFrame, source: Source, advances: bool) -> Column:

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from headrace.errors import PlanError
 
@@ -144,6 +144,25 @@ def newest(blocks: DataFrame, *, remember: bool, mode: str) -> DataFrame:
 def lookup(blocks: DataFrame, *, outer: bool, versioned: bool, remember: bool, mode: str) -> DataFrame:
     out = _operators(blocks).lookup(blocks._jdf, outer, versioned, remember, _mode(blocks, mode))  # pyright: ignore
     return DataFrame(out, blocks.sparkSession)
+
+
+def as_of(blocks: DataFrame, *, outer: bool, history: int, mode: str) -> DataFrame:
+    return DataFrame(_operators(blocks).asOf(blocks._jdf, outer, history, _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
+
+
+def table_join(blocks: DataFrame, *, key_fields: int, left: bool, right: bool, by: str, mode: str) -> DataFrame:
+    out = _operators(blocks).join(blocks._jdf, key_fields, left, right, by.upper(), _mode(blocks, mode))  # pyright: ignore
+    return DataFrame(out, blocks.sparkSession)
+
+
+def settle(blocks: DataFrame, *, mode: str) -> DataFrame:
+    return DataFrame(_operators(blocks).settle(blocks._jdf, _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
+
+
+def unpack_pair(packed: Column, left: StructType, right: StructType) -> Column:
+    """The bytes of two rows as a struct of `left` and `right`, either of which may be null."""
+    both = StructType([StructField("left", left), StructField("right", right)])
+    return _column(_active().headrace.kernel.table.Unpack.pair(packed._jc, both.json()))  # pyright: ignore
 
 
 def unpack_row(packed: Column, type: StructType) -> Column:

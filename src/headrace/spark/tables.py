@@ -13,7 +13,7 @@ from typing import Literal, cast
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DateType, MapType, StructField, StructType, TimestampType
+from pyspark.sql.types import DateType, StructType, TimestampType
 
 from headrace.errors import PlanError
 from headrace.plan.nodes import TIME, AsTable, Changes, Filter, Lookup, Node, Pairs, Project, Source, TableAggregate, TableJoin
@@ -83,17 +83,23 @@ class Kernel:
             self.layouts.append(frame.schema[name].dataType.simpleString())
         return jvm.gather(frame, at_once=self.at_once)
 
-    def changes(self, out: DataFrame, key: Sequence[str], unpack: Callable[[Column], Column], name: str) -> Table:
+    def counted(self, out: DataFrame) -> DataFrame:
+        """Without the rows by which an operator says that it left something out; those are counted."""
+        # As many layouts as there are operators' inputs so far: a number for each operator.
+        name = f"stale-{len(self.layouts)}"
+        return out.observe(name, F.count_if(F.col("side") != _OUT).alias("stale")).where(F.col("side") == _OUT)
+
+    def changes(self, out: DataFrame, node: Node, unpacked: Callable[[DataFrame], DataFrame]) -> Table:
         """What an operator gave, as changes again."""
-        frame = _counted(out, name).select(
-            unpack(F.col("before")).alias(BEFORE),
-            unpack(F.col("after")).alias(AFTER),
+        frame = self.counted(out).select(
+            F.col("before").alias(BEFORE),
+            F.col("after").alias(AFTER),
             F.col("time").alias(AT),
             F.col("before_time").alias(BEFORE_AT),
             F.coalesce(F.col("version"), F.lit(jvm.NO_VERSION)).alias(VERSION),
             F.col("sequence").alias(SEQUENCE),
         )
-        return Table(frame.select(_key(key).alias(KEY), BEFORE, AFTER, *_REST))
+        return Table(unpacked(frame).select(_key(node.key).alias(KEY), BEFORE, AFTER, *_REST))
 
 
 def upserts(frame: DataFrame, node: Source | AsTable) -> Table:
@@ -141,7 +147,7 @@ def newest(table: Table, node: Node, kernel: Kernel) -> Table:
         return table
     blocks = kernel.blocks(table, F.col, F.col, _LEFT)
     out = jvm.newest(blocks, remember=table.versioned, mode=kernel.mode)
-    return kernel.changes(out, node.key, _row(table.type()), _name(node))
+    return kernel.changes(out, node, _rows(table.type()))
 
 
 def changes(node: Changes, table: Table) -> DataFrame:
@@ -173,8 +179,10 @@ def lookup(node: Lookup, stream: DataFrame, table: Table, kernel: Kernel) -> Dat
     else:
         out = jvm.as_of(blocks, outer=outer, history=node.history, mode=kernel.mode)
     events = cast("StructType", stream.select(row.alias("row")).schema["row"].dataType)
-    joined = _counted(out, _name(node)).select(
-        _row(events)(F.col("before")).alias("_left"), _row(table.type())(F.col("after")).alias("_right"), F.col("version")
+    joined = kernel.counted(out).select(
+        jvm.unpack_row(F.col("before"), events).alias("_left"),
+        jvm.unpack_row(F.col("after"), table.type()).alias("_right"),
+        F.col("version"),
     )
     taken = [
         F.col(path("_left", name)).alias(name)
@@ -226,18 +234,14 @@ def _key(names: Sequence[str]) -> Column:
     return F.struct(*(F.coalesce(F.col(path(AFTER, name)), F.col(path(BEFORE, name))).alias(name) for name in names))
 
 
-def _row(type: StructType) -> Callable[[Column], Column]:
-    return lambda packed: jvm.unpack_row(packed, type)
+def _rows(type: StructType) -> Callable[[DataFrame], DataFrame]:
+    """Takes the rows before and after out of their bytes."""
 
+    def unpacked(frame: DataFrame) -> DataFrame:
+        kept = [name for name in frame.columns if name not in (BEFORE, AFTER)]
+        return frame.select(*kept, *(jvm.unpack_row(F.col(side), type).alias(side) for side in (BEFORE, AFTER)))
 
-def _counted(out: DataFrame, name: str) -> DataFrame:
-    """Without the rows by which an operator says that it left something out; those are counted."""
-    return out.observe(name, F.count_if(F.col("side") != _OUT).alias("stale")).where(F.col("side") == _OUT)
-
-
-def _name(node: Node) -> str:
-    """The name of the counter: different for every operator of a query."""
-    return f"stale-{type(node).__name__}-{node.where.line}-{'-'.join(node.key)}"
+    return unpacked
 
 
 def _number(frame: DataFrame, name: str) -> Column:
@@ -251,7 +255,50 @@ def _number(frame: DataFrame, name: str) -> Column:
 
 
 def join(node: TableJoin, left: Table, right: Table, kernel: Kernel) -> Table:
-    raise NotImplementedError
+    same_types(node.on, left.type(), right.type(), node)
+
+    def side(table: Table, of: Node, on: Sequence[str], number: int) -> DataFrame:
+        return kernel.blocks(
+            table,
+            lambda row: F.struct(*(F.col(path(row, name)).alias(f"k{i}") for i, name in enumerate(on))),
+            lambda row: F.struct(F.struct(*(F.col(path(row, name)) for name in of.key)).alias("key"), F.col(row).alias("row")),
+            number,
+        )
+
+    blocks = side(left, node.left, [mine for mine, _ in node.on], _LEFT).union(
+        side(right, node.right, [theirs for _, theirs in node.on], _RIGHT)
+    )
+    out = jvm.table_join(
+        blocks,
+        key_fields=len(node.on),
+        left=node.how in ("left", "full"),
+        right=node.how == "full",
+        by=node.by,
+        mode=kernel.mode,
+    )
+    theirs = dict(node.on)
+
+    def cell(pair: str, name: str) -> Column:
+        if name not in node.left.columns:
+            return F.col(path(pair, "right", name))
+        mine = F.col(path(pair, "left", name))
+        return F.coalesce(mine, F.col(path(pair, "right", theirs[name]))) if name in theirs and node.how == "full" else mine
+
+    def unpacked(packed: DataFrame) -> DataFrame:
+        for pair in (BEFORE, AFTER):
+            opened = packed.select(
+                *(name for name in packed.columns if name != pair),
+                jvm.unpack_pair(F.col(pair), left.type(), right.type()).alias(pair),
+            )
+            row = F.when(F.col(pair).isNotNull(), F.struct(*(cell(pair, name).alias(name) for name in node.columns)))
+            packed = opened.select(*(name for name in packed.columns if name != pair), row.alias(pair))
+        return packed
+
+    joined = kernel.changes(out, node, unpacked)
+    if node.by == "key":
+        return joined
+    blocks = kernel.blocks(joined, lambda row: F.struct(*(F.col(path(row, name)) for name in node.key)), F.col, _LEFT)
+    return kernel.changes(jvm.settle(blocks, mode=kernel.mode), node, _rows(joined.type()))
 
 
 def aggregate(node: TableAggregate, table: Table, kernel: Kernel) -> Table:

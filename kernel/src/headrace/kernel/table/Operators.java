@@ -26,6 +26,18 @@ public final class Operators {
     return run(blocks, new Lookup(outer, versioned, remember), TimeMode.None(), mode);
   }
 
+  public static Dataset<Row> asOf(Dataset<Row> blocks, boolean outer, long history, OutputMode mode) {
+    return run(blocks, new AsOf(outer, history), TimeMode.EventTime(), mode);
+  }
+
+  public static Dataset<Row> join(Dataset<Row> blocks, int keyFields, boolean left, boolean right, String by, OutputMode mode) {
+    return run(blocks, new TableJoin(keyFields, left, right, TableJoin.By.valueOf(by)), TimeMode.None(), mode);
+  }
+
+  public static Dataset<Row> settle(Dataset<Row> blocks, OutputMode mode) {
+    return run(blocks, new Settle(), TimeMode.None(), mode);
+  }
+
   private static Dataset<Row> run(Dataset<Row> blocks, Operator operator, TimeMode time, OutputMode mode) {
     return blocks
         .groupBy("key")

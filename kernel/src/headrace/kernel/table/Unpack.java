@@ -22,7 +22,7 @@ public record Unpack(int fields, int second) implements Serializable {
   /** A row of this type. */
   public static Column row(Column bytes, String schemaJson) {
     StructType type = (StructType) DataType.fromJson(schemaJson);
-    return column(bytes, new Unpack(type.size(), -1), "row", type);
+    return column(bytes, new Unpack(type.size(), -1), "one", type);
   }
 
   /** Two rows: the type has two fields, both structs. */
@@ -30,7 +30,7 @@ public record Unpack(int fields, int second) implements Serializable {
     StructType type = (StructType) DataType.fromJson(schemaJson);
     StructType left = (StructType) type.apply(0).dataType();
     StructType right = (StructType) type.apply(1).dataType();
-    return column(bytes, new Unpack(left.size(), right.size()), "pair", type);
+    return column(bytes, new Unpack(left.size(), right.size()), "both", type);
   }
 
   private static Column column(Column bytes, Unpack unpack, String method, StructType type) {
@@ -46,11 +46,11 @@ public record Unpack(int fields, int second) implements Serializable {
             false));
   }
 
-  public InternalRow row(byte[] bytes) {
+  public InternalRow one(byte[] bytes) {
     return at(bytes, 0, bytes.length, fields);
   }
 
-  public InternalRow pair(byte[] bytes) {
+  public InternalRow both(byte[] bytes) {
     int left = Platform.getInt(bytes, Platform.BYTE_ARRAY_OFFSET);
     int end = 5 + Math.max(left, 0);
     InternalRow one = left < 0 ? null : at(bytes, 5, left, fields);
