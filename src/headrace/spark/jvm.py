@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -157,6 +158,28 @@ def table_join(blocks: DataFrame, *, key_fields: int, left: bool, right: bool, b
 
 def settle(blocks: DataFrame, *, mode: str) -> DataFrame:
     return DataFrame(_operators(blocks).settle(blocks._jdf, _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
+
+
+class Split:
+    """Aggregate expressions over a frame's columns: the arguments of the calls in them, and what is to be made of their results."""
+
+    def __init__(self, frame: DataFrame, expressions: Sequence[Column]) -> None:
+        spark = frame.sparkSession
+        columns: Any = spark.sparkContext._gateway.new_array(_jvm(spark).org.apache.spark.sql.Column, len(expressions))  # pyright: ignore
+        for i, expression in enumerate(expressions):
+            columns[i] = expression._jc  # pyright: ignore
+        try:
+            self.split: Any = _jvm(spark).headrace.kernel.table.aggregate.Split.of(frame._jdf, columns)  # pyright: ignore
+        except IllegalArgumentException as error:
+            raise PlanError(str(error).partition("\n")[0]) from None
+        self.arguments = [_column(column) for column in self.split.arguments()]
+        self.results = [_column(column) for column in self.split.results()]
+        self.type = cast("StructType", StructType.fromJson(json.loads(self.split.type().json())))
+
+
+def table_aggregate(blocks: DataFrame, split: Split, *, whole: bool, mode: str) -> DataFrame:
+    out = _operators(blocks).aggregate(blocks._jdf, split.split, whole, _mode(blocks, mode))  # pyright: ignore
+    return DataFrame(out, blocks.sparkSession)
 
 
 def unpack_pair(packed: Column, left: StructType, right: StructType) -> Column:

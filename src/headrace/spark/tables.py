@@ -133,12 +133,12 @@ def upserts(frame: DataFrame, node: Source | AsTable) -> Table:
 
 
 def filter(node: Filter, table: Table) -> Table:
-    return _each(table, lambda side: F.when(F.expr(node.condition), F.col(side)))
+    return _each(table, lambda _, side: F.when(F.expr(node.condition), F.col(side)))
 
 
 def project(node: Project, table: Table) -> Table:
     row = F.struct(*(F.expr(text).alias(name) for name, text in node.items))
-    return _each(table, lambda side: F.when(F.col(side).isNotNull(), row))
+    return _each(table, lambda _, side: F.when(F.col(side).isNotNull(), row))
 
 
 def newest(table: Table, node: Node, kernel: Kernel) -> Table:
@@ -207,14 +207,14 @@ def same_types(on: Pairs, left: StructType, right: StructType, node: Node) -> No
             )
 
 
-def _each(table: Table, change: Callable[[str], Column]) -> Table:
+def _each(table: Table, change: Callable[[DataFrame, str], Column]) -> Table:
     """Changes the row before and the row after, each with its fields as columns; what is then no change is left out."""
     frame = table.frame
     for side, at in ((AFTER, AT),) if table.raw else ((BEFORE, BEFORE_AT), (AFTER, AT)):
         fields = cast("StructType", frame.schema[side].dataType).fieldNames()
         opened = frame.select("*", *(F.col(path(side, name)).alias(name) for name in fields), F.timestamp_micros(at).alias(TIME))
         kept = [name for name in frame.columns if name != side]
-        frame = opened.select(*kept, change(side).alias(side))
+        frame = opened.select(*kept, change(opened, side).alias(side))
     if not table.raw:
         frame = frame.where(_differ(frame))
     return Table(frame, raw=table.raw, versioned=table.versioned)
@@ -302,4 +302,31 @@ def join(node: TableJoin, left: Table, right: Table, kernel: Kernel) -> Table:
 
 
 def aggregate(node: TableAggregate, table: Table, kernel: Kernel) -> Table:
-    raise NotImplementedError
+    expressions = [F.expr(text).alias(name) for name, text in node.aggregates]
+    splits: list[jvm.Split] = []
+
+    def split(opened: DataFrame, side: str) -> Column:
+        splits.append(jvm.Split(opened, expressions))
+        arguments = F.struct(*(column.alias(f"a{i}") for i, column in enumerate(splits[-1].arguments)))
+        key = F.struct(*map(column, node.key)) if node.key else F.struct(F.lit(0).alias("all"))
+        return F.when(F.col(side).isNotNull(), F.struct(key.alias("key"), arguments.alias("arguments")))
+
+    groups = _each(table, split)
+    blocks = kernel.blocks(
+        groups, lambda row: F.col(path(row, "key")), lambda row: F.col(path(row, "arguments")), _LEFT
+    )
+    out = jvm.table_aggregate(blocks, splits[0], whole=not node.key, mode=kernel.mode)
+    key = cast("StructType", groups.type()["key"].dataType)
+    kernel.layouts.append(splits[0].type.simpleString())
+
+    def unpacked(packed: DataFrame) -> DataFrame:
+        for side in (BEFORE, AFTER):
+            kept = [name for name in packed.columns if name != side]
+            opened = packed.select(*kept, jvm.unpack_pair(F.col(side), key, splits[0].type).alias(side))
+            opened = opened.select("*", *(F.col(path(side, "right", name)).alias(name) for name in splits[0].type.fieldNames()))
+            named = [F.col(path(side, "left", name)).alias(name) for name in node.key]
+            results = [result.alias(name) for result, (name, _) in zip(splits[0].results, node.aggregates, strict=True)]
+            packed = opened.select(*kept, F.when(F.col(side).isNotNull(), F.struct(*named, *results)).alias(side))
+        return packed.where(_differ(packed))
+
+    return kernel.changes(out, node, unpacked)

@@ -1,5 +1,6 @@
 package headrace.kernel.table;
 
+import headrace.kernel.table.aggregate.Split;
 import java.util.Arrays;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
@@ -36,6 +37,11 @@ public final class Operators {
 
   public static Dataset<Row> settle(Dataset<Row> blocks, OutputMode mode) {
     return run(blocks, new Settle(), TimeMode.None(), mode);
+  }
+
+  /** {@code whole}: over all rows of a table, which is a group even without any. */
+  public static Dataset<Row> aggregate(Dataset<Row> blocks, Split split, boolean whole, OutputMode mode) {
+    return run(blocks, new TableAggregate(split.calls(), whole), TimeMode.None(), mode);
   }
 
   private static Dataset<Row> run(Dataset<Row> blocks, Operator operator, TimeMode time, OutputMode mode) {
