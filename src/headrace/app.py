@@ -68,8 +68,8 @@ class App:
     ) -> Table:
         """Reads a topic as a table: the newest row of each key; a null value deletes the row of the record's key.
 
-        Newest is what came last into the log, or, with `version`, what has the highest value in that column; a row with an older
-        version is skipped and counted. The rest is as in `stream`.
+        Newest is what came last into the log, or, with `version`, what has the highest value in that column; a row with an
+        older version is skipped and counted. The rest is as in `stream`.
         """
         site = call_site()
         node = build.source(

@@ -83,8 +83,8 @@ class Stream:
         With how="left", "right" or "full" an event that found no partner comes too, once, when none can come any more.
 
         With a table: events with the row that has their key, `on` being the table's key, or {mine: the table's}. The row as it
-        is when the event arrives, or, with as_of="event_time", as it was at the event's time; for that its versions are kept for
-        `history`. With how="left" an event without a row comes too; `with_version` adds the row's version.
+        is when the event arrives, or, with as_of="event_time", as it was at the event's time; for that its versions are kept
+        for `history`. With how="left" an event without a row comes too; `with_version` adds the row's version.
         """
         from headrace.table import Table
 

@@ -83,7 +83,7 @@ class Table:
         return self.agg(count="count(*)")
 
     def changes(self) -> Stream:
-        """A stream of the changes: the key's columns, `op` ("insert", "update" or "delete"), and the rows `before` and `after`."""
+        """A stream of the changes: the key's columns, `op` ("insert", "update", "delete"), the rows `before` and `after`."""
         from headrace.keyed import KeyedStream
 
         return KeyedStream(self._app, tables.changes(self._node, call_site()))

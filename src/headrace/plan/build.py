@@ -89,7 +89,9 @@ def source(
             raise expressions.unknown_column(version, names, of=f"{what} (version={version!r})", where=where)
         if (kind := schema.plain(dict(parsed)[version])) not in _VERSIONS:
             raise PlanError(
-                f"the version column {version!r} is a {kind}", where=where, fix="a version is a whole number, a timestamp or a date"
+                f"the version column {version!r} is a {kind}",
+                where=where,
+                fix="a version is a whole number, a timestamp or a date",
             )
     return Source(
         where=where,
@@ -141,7 +143,10 @@ def explode(node: Node, expression: str, name: str, site: CallSite) -> Explode:
     udfs = checks.check(node, [expression], site)
     columns = (*(column for column in node.columns if column != name), name)
     return Explode(
-        **checks.same(node, site, udfs, columns=checks.named_well(columns, site.where)), input=node, name=name, expression=expression
+        **checks.same(node, site, udfs, columns=checks.named_well(columns, site.where)),
+        input=node,
+        name=name,
+        expression=expression,
     )
 
 

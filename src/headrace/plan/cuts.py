@@ -1,9 +1,10 @@
-"""Where Spark can't go on in one query, the plan is cut: the first part writes a topic of the application, the second reads it."""
+"""Where Spark can't go on in one query, the plan is cut: one part writes a topic of the application, the next reads it."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, cast
 
 from headrace.plan import checks
 from headrace.plan.callsite import CallSite
@@ -32,30 +33,32 @@ def uncut(app: str, write: Write) -> tuple[Write, ...]:
 
     def visit(node: Node) -> Node:
         if id(node) not in done:
-            done[id(node)] = _joined(node, writes, app) if isinstance(node, Cut) else _with(node, [visit(n) for n in inputs(node)])
+            sources = [visit(source) for source in inputs(node)]
+            done[id(node)] = _through(app, node, sources[0], writes) if isinstance(node, Cut) else _with(node, sources)
         return done[id(node)]
-
-    def _joined(node: Cut, writes: dict[str, Write], app: str) -> Source:
-        before = visit(node.input)
-        topic = f"headrace.{app}.{_digest(before)}"
-        if before.kind == "stream":
-            kept = tuple((name, quoted(name)) for name in before.columns)
-            columns = (*before.columns, EVENT_TIME)
-            before = Project(**_fields(before, columns=columns), input=before, items=(*kept, (EVENT_TIME, TIME)))
-        writes[topic] = Write(node=before, topic=topic, name=topic, named=False, where=node.where)
-        return Source(
-            **_fields(node, udfs=()),
-            topic=topic,
-            format="json",
-            fields=(),
-            time=EVENT_TIME if node.kind == "stream" else None,
-            bad="fail",
-            start="earliest",
-            origin=before,
-        )
 
     end = visit(write.node)
     return (*writes.values(), replace(write, node=end))
+
+
+def _through(app: str, cut: Cut, before: Node, writes: dict[str, Write]) -> Source:
+    """The topic in place of the cut; what comes before writes it, its events with their time."""
+    topic = f"headrace.{app}.{_digest(before)}"
+    if before.kind == "stream":
+        kept = tuple((name, quoted(name)) for name in before.columns)
+        columns = (*before.columns, EVENT_TIME)
+        before = Project(**_fields(before, columns=columns), input=before, items=(*kept, (EVENT_TIME, TIME)))
+    writes[topic] = Write(node=before, topic=topic, name=topic, named=False, where=cut.where)
+    return Source(
+        **_fields(cut),
+        topic=topic,
+        format="json",
+        fields=(),
+        time=EVENT_TIME if cut.kind == "stream" else None,
+        bad="fail",
+        start="earliest",
+        origin=before,
+    )
 
 
 def _with(node: Node, sources: list[Node]) -> Node:
@@ -75,20 +78,19 @@ def _with(node: Node, sources: list[Node]) -> Node:
             return replace(node, input=sources[0])
 
 
-def _fields(node: Node, **changed: object) -> dict[str, object]:
-    same = {name: getattr(node, name) for name in ("where", "udfs", "columns", "hidden", "key", "kind", "lateness")}
-    return {**same, **changed}
+def _fields(node: Node, **changed: Any) -> dict[str, Any]:
+    names = ("where", "columns", "hidden", "key", "kind", "lateness")
+    return {**{name: getattr(node, name) for name in names}, **changed}
 
 
 def _digest(node: Node) -> str:
-    """From the content, so that it survives edits elsewhere; `where` and functions' addresses are not part of it."""
+    """From the content, so that it survives edits elsewhere; lines and the addresses of functions are no part of it."""
+    return hashlib.sha256(_text(node).encode()).hexdigest()[:12]
 
-    def text(value: object) -> str:
-        if isinstance(value, tuple):
-            return "(" + ",".join(text(item) for item in value) + ")"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        if hasattr(value, "__dataclass_fields__"):
-            names = [name for name in value.__dataclass_fields__ if name != "where"]  # pyright: ignore
-            return type(value).__name__ + text(tuple(text(getattr(value, name)) for name in names))
-        return getattr(value, "__name__", None) or repr(value)
 
-    return hashlib.sha256(text(node).encode()).hexdigest()[:12]
+def _text(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "(" + ",".join(map(_text, cast("tuple[Any, ...]", value))) + ")"
+    if is_dataclass(value):
+        return type(value).__name__ + _text(tuple(getattr(value, part.name) for part in fields(value) if part.name != "where"))
+    return getattr(value, "__name__", None) or repr(value)

@@ -128,7 +128,9 @@ def state_shape(node: Node) -> str | None:
         case Source() if node.kind == "table":
             return f"newest row by {', '.join(node.key)} of {node.topic}{_version(node.version)}"
         case AsTable():
-            return f"newest row by {', '.join(_defined(node.input, name) for name in node.key)}{_version(node.version)}{_of(node)}"
+            return (
+                f"newest row by {', '.join(_defined(node.input, name) for name in node.key)}{_version(node.version)}{_of(node)}"
+            )
         case Lookup():
             history = f" for {durations.text(node.history)}" if node.as_of == "event_time" else ""
             return f"lookup {node.how} on {pairs_text(node.on)} as of {node.as_of.replace('_', ' ')}{history}{_of(node)}"

@@ -45,7 +45,7 @@ Read = Callable[[Source], DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """The rows a query gives, the records it writes of them (key, value, topic), and what its own operators' state looks like."""
+    """The rows a query gives, the records it writes of them (key, value, topic), and what its operators' state looks like."""
 
     rows: DataFrame
     records: DataFrame

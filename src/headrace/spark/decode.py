@@ -42,9 +42,9 @@ def decode(records: DataFrame, source: Source, *, watermark: bool) -> DataFrame:
         rows = rows.withWatermark(TIME, f"{source.lateness // 1000} milliseconds")
     if advances:
         # An observation keeps the optimizer from moving the filter below the watermark, where no advance would arrive.
-        rows = rows.observe(f"advances-{source.kind}-{source.topic}", F.count_if(F.col(ADVANCE).isNotNull()).alias("advances")).where(
-            F.col(ADVANCE).isNull()
-        )
+        rows = rows.observe(
+            f"advances-{source.kind}-{source.topic}", F.count_if(F.col(ADVANCE).isNotNull()).alias("advances")
+        ).where(F.col(ADVANCE).isNull())
     if source.bad == "skip":
         rows = rows.observe(bad_metric(source), F.count_if(F.col(f"_row.{BAD}").isNotNull()).alias("bad"))
     # Asked of every row, whatever columns are used: a decoder that nobody asks is pruned away, and its refusals with it.

@@ -161,7 +161,7 @@ def settle(blocks: DataFrame, *, mode: str) -> DataFrame:
 
 
 class Split:
-    """Aggregate expressions over a frame's columns: the arguments of the calls in them, and what is to be made of their results."""
+    """Aggregate expressions over a frame's columns: the arguments of the calls in them, and what to make of their results."""
 
     def __init__(self, frame: DataFrame, expressions: Sequence[Column]) -> None:
         spark = frame.sparkSession
@@ -174,7 +174,7 @@ class Split:
             raise PlanError(str(error).partition("\n")[0]) from None
         self.arguments = [_column(column) for column in self.split.arguments()]
         self.results = [_column(column) for column in self.split.results()]
-        self.type = cast("StructType", StructType.fromJson(json.loads(self.split.type().json())))
+        self.type = StructType.fromJson(json.loads(self.split.type().json()))
 
 
 def table_aggregate(blocks: DataFrame, split: Split, *, whole: bool, mode: str) -> DataFrame:

@@ -1,8 +1,8 @@
 """Tables on the kernel's operators.
 
-Between operators a table is a frame of changes, one row a change, in columns of structs: `_key`, `_before`, `_after`, and the
-numbers `_at` and `_before_at` (when the row and the one before it came, in microseconds), `_version` and `_sequence`. Verbs act on
-the rows before and after. An operator gets its changes as blocks of bytes (kernel: Gather, Scatter), so it knows nothing of columns.
+Between operators a table is a frame of changes, one row a change: the structs `_key`, `_before` and `_after`, and the numbers
+`_at` and `_before_at` (when the row and the one before it came, in microseconds), `_version` and `_sequence`. Verbs act on the
+rows before and after. An operator gets its changes as blocks of bytes (kernel: Gather, Scatter): it knows nothing of columns.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ def upserts(frame: DataFrame, node: Source | AsTable) -> Table:
         missing = F.lit(False)
         for name in node.key:
             missing = missing | column(name).isNull()
-        frame = frame.observe(f"bad-key-{'-'.join(node.key)}-{node.where.line}", F.count_if(missing).alias("bad")).where(~missing)
+        frame = frame.observe(f"bad-key-{'-'.join(node.key)}-{node.where.line}", F.count_if(missing).alias("bad")).where(
+            ~missing
+        )
     changes = frame.select(
         key.alias(KEY),
         row.alias(AFTER),
@@ -151,9 +153,7 @@ def newest(table: Table, node: Node, kernel: Kernel) -> Table:
 
 
 def changes(node: Changes, table: Table) -> DataFrame:
-    op = (
-        F.when(F.col(BEFORE).isNull(), F.lit("insert")).when(F.col(AFTER).isNull(), F.lit("delete")).otherwise(F.lit("update"))
-    )
+    op = F.when(F.col(BEFORE).isNull(), F.lit("insert")).when(F.col(AFTER).isNull(), F.lit("delete")).otherwise(F.lit("update"))
     key = [F.col(path(KEY, name)).alias(name) for name in node.key]
     time = windows.timed(F.timestamp_micros(AT), node.lateness or 0)
     return table.frame.select(*key, op.alias("op"), F.col(BEFORE).alias("before"), F.col(AFTER).alias("after"), time)
@@ -171,7 +171,9 @@ def lookup(node: Lookup, stream: DataFrame, table: Table, kernel: Kernel) -> Dat
     key = F.struct(*(column(mine).alias(theirs) for mine, theirs in node.on))
     arrived = "_timestamp" if node.as_of == "arrival" and "_timestamp" in node.stream.hidden else TIME
     left = kernel.events(stream, key, F.unix_micros(arrived), row)
-    right = kernel.blocks(table, lambda side: F.struct(*(F.col(path(side, name)).alias(name) for _, name in node.on)), F.col, _RIGHT)
+    right = kernel.blocks(
+        table, lambda side: F.struct(*(F.col(path(side, name)).alias(name) for _, name in node.on)), F.col, _RIGHT
+    )
     blocks = left.union(right)
     outer = node.how == "left"
     if node.as_of == "arrival":
@@ -212,7 +214,9 @@ def _each(table: Table, change: Callable[[DataFrame, str], Column]) -> Table:
     frame = table.frame
     for side, at in ((AFTER, AT),) if table.raw else ((BEFORE, BEFORE_AT), (AFTER, AT)):
         fields = cast("StructType", frame.schema[side].dataType).fieldNames()
-        opened = frame.select("*", *(F.col(path(side, name)).alias(name) for name in fields), F.timestamp_micros(at).alias(TIME))
+        opened = frame.select(
+            "*", *(F.col(path(side, name)).alias(name) for name in fields), F.timestamp_micros(at).alias(TIME)
+        )
         kept = [name for name in frame.columns if name != side]
         frame = opened.select(*kept, change(opened, side).alias(side))
     if not table.raw:
@@ -312,9 +316,7 @@ def aggregate(node: TableAggregate, table: Table, kernel: Kernel) -> Table:
         return F.when(F.col(side).isNotNull(), F.struct(key.alias("key"), arguments.alias("arguments")))
 
     groups = _each(table, split)
-    blocks = kernel.blocks(
-        groups, lambda row: F.col(path(row, "key")), lambda row: F.col(path(row, "arguments")), _LEFT
-    )
+    blocks = kernel.blocks(groups, lambda row: F.col(path(row, "key")), lambda row: F.col(path(row, "arguments")), _LEFT)
     out = jvm.table_aggregate(blocks, splits[0], whole=not node.key, mode=kernel.mode)
     key = cast("StructType", groups.type()["key"].dataType)
     kernel.layouts.append(splits[0].type.simpleString())

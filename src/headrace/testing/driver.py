@@ -95,7 +95,7 @@ class Driver:
         return self
 
     def delete(self, topic: str, *keys: Any) -> Driver:
-        """Appends records without a value, which delete the rows of these keys: the value of a table's key, or a dict of several."""
+        """Appends records without a value: they delete the rows of these keys; a key is a value, or a dict of its columns."""
         self._source(topic)
         for key in keys:
             text = json.dumps(key, default=_json) if isinstance(key, Mapping) else str(key)
