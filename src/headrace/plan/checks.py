@@ -73,6 +73,6 @@ def one_of(name: str, value: object, allowed: Sequence[str], where: Where) -> No
 
 
 def title(node: Node) -> str:
-    topics = [source.topic for source in walk(node) if isinstance(source, Source)]
-    name = f"the stream {topics[0]!r}" if len(topics) == 1 else f"the streams {', '.join(map(repr, topics))}"
+    sources = [source for source in walk(node) if isinstance(source, Source)]
+    name = " and ".join(f"the {source.kind} {source.topic!r}" for source in sources)
     return name if isinstance(node, Source) else f"what came of {name}"
