@@ -32,7 +32,7 @@ from headrace.plan.nodes import (
 from headrace.plan.schema import Schema
 
 WINDOW_COLUMNS = ("window_start", "window_end")
-_ONE_COLUMN = {"text": ("value", "string"), "bytes": ("value", "binary")}
+_ONE_COLUMN: dict[str, schema.Fields] = {"text": (("value", "string"),), "bytes": (("value", "binary"),)}
 _VERSIONS = ("tinyint", "smallint", "int", "integer", "bigint", "long", "timestamp", "timestamp_ltz", "date")
 
 
@@ -63,11 +63,9 @@ def source(
         raise PlanError(
             f"format={format!r} has one column, `value`, and takes no schema", where=where, fix="leave the schema out"
         )
-    if fields is not None:
-        parsed = schema.parse(fields, where)
-    else:
-        # Such a value has no columns; a table's key is then the record's key.
-        parsed = (*((name, "string") for name in key), _ONE_COLUMN[format])
+    # A value without columns has no key in it; a table's key is then the record's.
+    alone = (*((name, "string") for name in key), *_ONE_COLUMN.get(format, ()))
+    parsed = schema.parse(fields, where) if fields is not None else alone
     names = tuple(name for name, _ in parsed)
     for name in key:
         if name not in names:

@@ -138,6 +138,11 @@ def gather(changes: DataFrame, *, at_once: bool) -> DataFrame:
     return DataFrame(_operators(changes).gather(changes._jdf, at_once), changes.sparkSession)  # pyright: ignore
 
 
+def scatter(blocks: DataFrame) -> DataFrame:
+    """An operator's blocks -> its changes, one a row."""
+    return DataFrame(_operators(blocks).scatter(blocks._jdf), blocks.sparkSession)  # pyright: ignore
+
+
 def newest(blocks: DataFrame, *, remember: bool, mode: str) -> DataFrame:
     return DataFrame(_operators(blocks).newest(blocks._jdf, remember, _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
 
@@ -151,8 +156,8 @@ def as_of(blocks: DataFrame, *, outer: bool, history: int, mode: str) -> DataFra
     return DataFrame(_operators(blocks).asOf(blocks._jdf, outer, history, _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
 
 
-def table_join(blocks: DataFrame, *, key_fields: int, left: bool, right: bool, by: str, mode: str) -> DataFrame:
-    out = _operators(blocks).join(blocks._jdf, key_fields, left, right, by.upper(), _mode(blocks, mode))  # pyright: ignore
+def table_join(blocks: DataFrame, *, left: bool, right: bool, by: str, mode: str) -> DataFrame:
+    out = _operators(blocks).join(blocks._jdf, left, right, by.upper(), _mode(blocks, mode))  # pyright: ignore
     return DataFrame(out, blocks.sparkSession)
 
 

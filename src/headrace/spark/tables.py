@@ -25,7 +25,8 @@ KEY, BEFORE, AFTER, AT, BEFORE_AT, VERSION, SEQUENCE = "_key", "_before", "_afte
 DELETED = "_deleted"
 _REST = (AT, BEFORE_AT, VERSION, SEQUENCE)
 _LEFT, _RIGHT = 0, 1
-_OUT = 0
+_OUT, _LEFT_OUT = "00", {"stale": "64", "bad": "65"}
+"""What a block begins with, as the kernel's Operator says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +84,17 @@ class Kernel:
             self.layouts.append(frame.schema[name].dataType.simpleString())
         return jvm.gather(frame, at_once=self.at_once)
 
-    def counted(self, out: DataFrame) -> DataFrame:
-        """Without the rows by which an operator says that it left something out; those are counted."""
+    def rows(self, blocks: DataFrame) -> DataFrame:
+        """What an operator gave, row by row, without the blocks by which it says what it left out; that is counted."""
         # As many layouts as there are operators' inputs so far: a number for each operator.
-        name = f"stale-{len(self.layouts)}"
-        return out.observe(name, F.count_if(F.col("side") != _OUT).alias("stale")).where(F.col("side") == _OUT)
+        name, kind = f"left-out-{len(self.layouts)}", F.hex(F.substring("block", 1, 1))
+        many = F.conv(F.hex(F.substring("block", 2, 4)), 16, 10).cast("bigint")
+        counts = [F.coalesce(F.sum(F.when(kind == code, many)), F.lit(0)).alias(what) for what, code in _LEFT_OUT.items()]
+        return jvm.scatter(blocks.observe(name, *counts).where(kind == _OUT))
 
     def changes(self, out: DataFrame, node: Node, unpacked: Callable[[DataFrame], DataFrame]) -> Table:
         """What an operator gave, as changes again."""
-        frame = self.counted(out).select(
+        frame = self.rows(out).select(
             F.col("before").alias(BEFORE),
             F.col("after").alias(AFTER),
             F.col("time").alias(AT),
@@ -116,13 +119,6 @@ def upserts(frame: DataFrame, node: Source | AsTable) -> Table:
         version = offset
     else:
         version = at
-    if isinstance(node, AsTable):
-        missing = F.lit(False)
-        for name in node.key:
-            missing = missing | column(name).isNull()
-        frame = frame.observe(f"bad-key-{'-'.join(node.key)}-{node.where.line}", F.count_if(missing).alias("bad")).where(
-            ~missing
-        )
     changes = frame.select(
         key.alias(KEY),
         row.alias(AFTER),
@@ -181,7 +177,7 @@ def lookup(node: Lookup, stream: DataFrame, table: Table, kernel: Kernel) -> Dat
     else:
         out = jvm.as_of(blocks, outer=outer, history=node.history, mode=kernel.mode)
     events = cast("StructType", stream.select(row.alias("row")).schema["row"].dataType)
-    joined = kernel.counted(out).select(
+    joined = kernel.rows(out).select(
         jvm.unpack_row(F.col("before"), events).alias("_left"),
         jvm.unpack_row(F.col("after"), table.type()).alias("_right"),
         F.col("version"),
@@ -274,7 +270,6 @@ def join(node: TableJoin, left: Table, right: Table, kernel: Kernel) -> Table:
     )
     out = jvm.table_join(
         blocks,
-        key_fields=len(node.on),
         left=node.how in ("left", "full"),
         right=node.how == "full",
         by=node.by,

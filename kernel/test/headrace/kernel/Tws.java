@@ -75,6 +75,16 @@ public final class Tws<K, I, O> {
     return CollectionConverters.asJava(tester.<T, V>peekMapState(state, content.same(key)));
   }
 
+  /** Makes a {@code ValueState} hold something for the key, as if it had been kept before. */
+  public <T> void keep(String state, K key, T value) {
+    tester.updateValueState(state, content.same(key), value);
+  }
+
+  /** Makes a {@code MapState} hold exactly this for the key. */
+  public <T, V> void keepMap(String state, K key, Map<T, V> values) {
+    tester.updateMapState(state, content.same(key), scala.collection.immutable.Map.from(CollectionConverters.asScala(values)));
+  }
+
   public static byte[] bytes(String text) {
     return text.getBytes(StandardCharsets.UTF_8);
   }

@@ -37,6 +37,7 @@ final class AsOf extends Operator {
   @Override
   Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
     long watermark = times.getCurrentWatermarkInMs() * 1000;
+    if (hasNull(key)) return with(one(release(input.left(), new History(), watermark)), NO_KEY, count(input.right()));
     History known = History.read(versions.get());
     if (!input.right().isEmpty()) {
       for (Change change : ordered(input.right())) known.add(change);

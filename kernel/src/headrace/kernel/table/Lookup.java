@@ -1,5 +1,6 @@
 package headrace.kernel.table;
 
+import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
@@ -32,8 +33,9 @@ final class Lookup extends Operator {
 
   @Override
   Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
+    if (hasNull(key)) return with(joined(input.left(), new long[0], new Kept[] {Kept.NONE}), NO_KEY, count(input.right()));
     Kept before = Kept.read(newest.get());
-    if (input.right().isEmpty()) return joined(input.left(), new long[0], new Kept[] {before}, 0);
+    if (input.right().isEmpty()) return joined(input.left(), new long[0], new Kept[] {before});
     List<Change> changes = ordered(input.right());
     long[] from = new long[changes.size()];
     Kept[] rows = new Kept[changes.size() + 1];
@@ -47,14 +49,13 @@ final class Lookup extends Operator {
       known++;
     }
     Newest.keep(newest, before, rows[known], remember);
-    return joined(input.left(), java.util.Arrays.copyOf(from, known), rows, changes.size() - known);
+    return with(joined(input.left(), Arrays.copyOf(from, known), rows), STALE, changes.size() - known);
   }
 
   /** Row i + 1 is the one from time i on. */
-  private Iterator<byte[]> joined(List<byte[]> events, long[] from, Kept[] rows, int stale) {
+  private Iterator<byte[]> joined(List<byte[]> events, long[] from, Kept[] rows) {
     Iterator<byte[]> blocks = events.iterator();
     return new Iterator<>() {
-      private int left = stale;
       private byte[] next = advance();
 
       private byte[] advance() {
@@ -70,11 +71,7 @@ final class Lookup extends Operator {
           }
           if (!out.isEmpty()) return out.build();
         }
-        if (left == 0) return null;
-        BlockBuilder out = new BlockBuilder(left * 64);
-        stale(out, left);
-        left = 0;
-        return out.build();
+        return null;
       }
 
       @Override

@@ -27,6 +27,7 @@ final class Newest extends Operator {
 
   @Override
   Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
+    if (hasNull(key)) return with(none(), NO_KEY, count(input.left()));
     Kept before = Kept.read(newest.get());
     Kept kept = before;
     BlockBuilder out = new BlockBuilder(256);
@@ -42,8 +43,7 @@ final class Newest extends Operator {
       kept = kept.with(change);
     }
     keep(newest, before, kept, remember);
-    stale(out, stale);
-    return one(out);
+    return with(one(out), STALE, stale);
   }
 
   static void keep(ValueState<byte[]> state, Kept before, Kept now, boolean remember) {

@@ -1,5 +1,6 @@
 package headrace.kernel.table;
 
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.Iterator;
@@ -11,15 +12,19 @@ import org.apache.spark.sql.streaming.StatefulProcessor;
 import org.apache.spark.sql.streaming.TTLConfig;
 import org.apache.spark.sql.streaming.TimerValues;
 import org.apache.spark.sql.streaming.ValueState;
+import org.apache.spark.unsafe.Platform;
 import scala.Tuple2;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** A stateful operator: blocks of one key in, blocks out. What it keeps begins with a format number (docs in ARCHITECTURE.md). */
 abstract class Operator extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>, byte[]> {
-  /** The side of changes that are given on; another one only counts what was left out. */
+  /** The side of changes that are given on. */
   static final byte OUT = 0;
 
+  /** A block that begins with one of these only says how many changes were left out: out of date, or without a key. */
   static final byte STALE = 100;
+
+  static final byte NO_KEY = 101;
   static final int ENOUGH = 1 << 16;
 
   /** The blocks of a batch, by side. An operator that reads none of a side's blocks twice can let go of them as it goes. */
@@ -66,12 +71,32 @@ abstract class Operator extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>
     return changes;
   }
 
-  static Iterator<byte[]> one(BlockBuilder block) {
-    return block.isEmpty() ? List.<byte[]>of().iterator() : List.of(block.build()).iterator();
+  static Iterator<byte[]> none() {
+    return List.<byte[]>of().iterator();
   }
 
-  /** Says that so many changes came with a version older than the one that is known. */
-  static void stale(BlockBuilder out, int count) {
-    for (int i = 0; i < count; i++) out.add(new Change(STALE, 0, 0, 0, 0, null, null));
+  static Iterator<byte[]> one(BlockBuilder block) {
+    return block.isEmpty() ? none() : List.of(block.build()).iterator();
+  }
+
+  static Iterator<byte[]> with(Iterator<byte[]> blocks, byte what, int count) {
+    if (count == 0) return blocks;
+    List<byte[]> all = new ArrayList<>(List.of(ByteBuffer.allocate(5).put(what).putInt(count).array()));
+    blocks.forEachRemaining(all::add);
+    return all.iterator();
+  }
+
+  /** Whether one of the key's columns is null; there is room for 64 of them in the first word of a row. */
+  static boolean hasNull(byte[] key) {
+    return Platform.getLong(key, Platform.BYTE_ARRAY_OFFSET) != 0;
+  }
+
+  static int count(List<byte[]> blocks) {
+    int count = 0;
+    for (byte[] bytes : blocks) {
+      Block block = new Block(bytes);
+      while (block.next()) count++;
+    }
+    return count;
   }
 }

@@ -10,13 +10,17 @@ import org.apache.spark.sql.functions;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.TimeMode;
 
-/** The door to the operators. Each takes blocks (columns key and block, see {@link Gather}) and gives rows (see {@link Scatter}). */
+/** The door to the operators. Each takes blocks (see {@link Gather}) and gives blocks (for {@link Scatter}). */
 public final class Operators {
   private Operators() {}
 
   public static Dataset<Row> gather(Dataset<Row> changes, boolean atOnce) {
     Column[] columns = Arrays.stream(changes.columns()).map(functions::col).toArray(Column[]::new);
     return changes.select(Gather.column(columns, atOnce).as(Gather.TYPE.fieldNames()));
+  }
+
+  public static Dataset<Row> scatter(Dataset<Row> blocks) {
+    return blocks.select(Scatter.column(functions.col("block")).as(Scatter.TYPE.fieldNames()));
   }
 
   public static Dataset<Row> newest(Dataset<Row> blocks, boolean remember, OutputMode mode) {
@@ -31,8 +35,8 @@ public final class Operators {
     return run(blocks, new AsOf(outer, history), TimeMode.EventTime(), mode);
   }
 
-  public static Dataset<Row> join(Dataset<Row> blocks, int keyFields, boolean left, boolean right, String by, OutputMode mode) {
-    return run(blocks, new TableJoin(keyFields, left, right, TableJoin.By.valueOf(by)), TimeMode.None(), mode);
+  public static Dataset<Row> join(Dataset<Row> blocks, boolean left, boolean right, String by, OutputMode mode) {
+    return run(blocks, new TableJoin(left, right, TableJoin.By.valueOf(by)), TimeMode.None(), mode);
   }
 
   public static Dataset<Row> settle(Dataset<Row> blocks, OutputMode mode) {
@@ -49,7 +53,6 @@ public final class Operators {
         .groupBy("key")
         .as(Encoders.BINARY(), Encoders.tuple(Encoders.BINARY(), Encoders.BINARY()))
         .transformWithState(operator, time, mode, Encoders.BINARY())
-        .toDF("block")
-        .select(Scatter.column(functions.col("block")).as(Scatter.TYPE.fieldNames()));
+        .toDF("block");
   }
 }

@@ -15,7 +15,6 @@ import scala.collection.immutable.Seq;
 public final class Scatter extends TableGenerator {
   public static final StructType TYPE =
       new StructType()
-          .add("side", DataTypes.IntegerType)
           .add("time", DataTypes.LongType)
           .add("before_time", DataTypes.LongType)
           .add("version", DataTypes.LongType)
@@ -39,7 +38,7 @@ public final class Scatter extends TableGenerator {
   @Override
   public IterableOnce<InternalRow> eval(InternalRow input) {
     Block block = new Block((byte[]) children().head().eval(input));
-    GenericInternalRow row = new GenericInternalRow(new Object[7]);
+    GenericInternalRow row = new GenericInternalRow(new Object[6]);
     return iterator(
         new Iterator<>() {
           private boolean has = block.next();
@@ -51,13 +50,12 @@ public final class Scatter extends TableGenerator {
 
           @Override
           public InternalRow next() {
-            row.update(0, (int) block.side());
-            row.update(1, block.time());
-            row.update(2, block.beforeTime());
-            row.update(3, block.version() == Block.NO_VERSION ? null : block.version());
-            row.update(4, block.sequence());
-            row.update(5, block.before());
-            row.update(6, block.after());
+            row.update(0, block.time());
+            row.update(1, block.beforeTime());
+            row.update(2, block.version() == Block.NO_VERSION ? null : block.version());
+            row.update(3, block.sequence());
+            row.update(4, block.before());
+            row.update(5, block.after());
             has = block.next();
             return row;
           }

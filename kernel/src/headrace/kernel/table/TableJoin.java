@@ -27,7 +27,6 @@ final class TableJoin extends Operator {
 
   private static final String ONLY = "";
 
-  private final int keyFields;
   private final boolean left;
   private final boolean right;
   private final By by;
@@ -35,8 +34,7 @@ final class TableJoin extends Operator {
   private transient MapState<String, byte[]> rights;
 
   /** With {@code left}, rows of the left without a partner count too; likewise {@code right}. */
-  TableJoin(int keyFields, boolean left, boolean right, By by) {
-    this.keyFields = keyFields;
+  TableJoin(boolean left, boolean right, By by) {
     this.left = left;
     this.right = right;
     this.by = by;
@@ -56,7 +54,7 @@ final class TableJoin extends Operator {
   @Override
   Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
     boolean matches = !hasNull(key);
-    if (!matches && !left && !right) return List.<byte[]>of().iterator();
+    if (!matches && !left && !right) return none();
     Map<String, Turn> leftTurns = apply(input.left(), lefts);
     Map<String, Turn> rightTurns = apply(input.right(), rights);
     if (by == By.KEY) return one(ofOne(only(lefts, leftTurns), only(rights, rightTurns)));
@@ -79,12 +77,6 @@ final class TableJoin extends Operator {
     if (turn != null) return turn;
     Kept kept = Kept.read(state.getValue(ONLY));
     return new Turn(kept, kept);
-  }
-
-  private boolean hasNull(byte[] key) {
-    UnsafeRow row = new UnsafeRow(keyFields);
-    row.pointTo(key, key.length);
-    return row.anyNull();
   }
 
   private Map<String, Turn> apply(List<byte[]> blocks, MapState<String, byte[]> state) {

@@ -1,0 +1,153 @@
+package headrace.kernel.table;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.unsafe.Platform;
+import org.junit.jupiter.api.Test;
+
+class BlockTest {
+  private static byte[] row(Random chance) {
+    if (chance.nextInt(4) == 0) return null;
+    byte[] row = new byte[Chance.one(chance, 0, 1, 7, 8, 16, chance.nextInt(300))];
+    chance.nextBytes(row);
+    return row;
+  }
+
+  private static long number(Random chance) {
+    return Chance.one(chance, 0L, 1L, -1L, Long.MIN_VALUE, Long.MAX_VALUE, chance.nextLong());
+  }
+
+  private static Change change(Random chance) {
+    byte side = (byte) chance.nextInt(256);
+    return new Change(side, number(chance), number(chance), number(chance), number(chance), row(chance), row(chance));
+  }
+
+  private static void assertSame(Change expected, Change found) {
+    assertEquals(expected.side(), found.side());
+    assertEquals(expected.time(), found.time());
+    assertEquals(expected.beforeTime(), found.beforeTime());
+    assertEquals(expected.version(), found.version());
+    assertEquals(expected.sequence(), found.sequence());
+    assertArrayEquals(expected.before(), found.before());
+    assertArrayEquals(expected.after(), found.after());
+  }
+
+  @Test
+  void whatWasWrittenIsRead() {
+    Chance.times(300, chance -> {
+      List<Change> changes = new ArrayList<>();
+      for (int left = chance.nextInt(20); left > 0; left--) changes.add(change(chance));
+      BlockBuilder builder = new BlockBuilder(chance.nextInt(100));
+      for (Change change : changes) builder.add(change);
+      assertEquals(changes.isEmpty(), builder.isEmpty());
+      byte[] bytes = builder.build();
+      assertEquals(builder.size(), bytes.length);
+      List<Change> read = Driven.changes(List.of(bytes));
+      assertEquals(changes.size(), read.size());
+      for (int i = 0; i < read.size(); i++) assertSame(changes.get(i), read.get(i));
+    });
+  }
+
+  @Test
+  void aBlockWithoutChangesIsEmpty() {
+    assertEquals(0, new BlockBuilder(0).build().length);
+    assertFalse(new Block(new byte[0]).next());
+  }
+
+  @Test
+  void aRowWithoutBytesIsNotARowThatIsMissing() {
+    BlockBuilder builder = new BlockBuilder(0);
+    builder.add(new Change((byte) 1, 2, 3, 4, 5, new byte[0], null));
+    Block block = new Block(builder.build());
+    assertTrue(block.next());
+    assertEquals(0, block.before().length);
+    assertNull(block.after());
+    assertFalse(block.next());
+  }
+
+  @Test
+  void aBlockThatIsExactlyFullIsWhole() {
+    Change change = new Change((byte) 0, 1, 2, 3, 4, new byte[] {1}, new byte[] {2, 3});
+    BlockBuilder builder = new BlockBuilder(Block.HEAD + 8 + 3);
+    builder.add(change);
+    assertEquals(Block.HEAD + 8 + 3, builder.size());
+    assertSame(change, Driven.changes(List.of(builder.build())).get(0));
+  }
+
+  @Test
+  void rowsAreCopiedOutOfTheBlock() {
+    BlockBuilder builder = new BlockBuilder(0);
+    builder.add(new Change((byte) 0, 1, 2, 3, 4, new byte[] {1}, new byte[] {2}));
+    byte[] bytes = builder.build();
+    Block block = new Block(bytes);
+    block.next();
+    Change change = block.change();
+    java.util.Arrays.fill(bytes, (byte) 9);
+    assertArrayEquals(new byte[] {1}, change.before());
+    assertArrayEquals(new byte[] {2}, change.after());
+    assertNotSame(block.after(), block.after());
+  }
+
+  @Test
+  void rowsComeFromAnyPlaceInMemory() {
+    long memory = Platform.allocateMemory(8);
+    try {
+      for (int i = 0; i < 8; i++) Platform.putByte(null, memory + i, (byte) i);
+      byte[] heap = {10, 11, 12, 13};
+      BlockBuilder builder = new BlockBuilder(0);
+      builder.add((byte) 0, 1, 2, 3, 4, null, memory + 2, 3, heap, Platform.BYTE_ARRAY_OFFSET + 1, 2);
+      Change change = Driven.changes(List.of(builder.build())).get(0);
+      assertArrayEquals(new byte[] {2, 3, 4}, change.before());
+      assertArrayEquals(new byte[] {11, 12}, change.after());
+    } finally {
+      Platform.freeMemory(memory);
+    }
+  }
+
+  @Test
+  void anEventIsCopiedAsTheRowBefore() {
+    Chance.times(100, chance -> {
+      BlockBuilder in = new BlockBuilder(0);
+      in.add(change(chance));
+      in.add(change(chance));
+      Block block = new Block(in.build());
+      BlockBuilder out = new BlockBuilder(0);
+      List<Change> expected = new ArrayList<>();
+      while (block.next()) {
+        byte[] after = row(chance);
+        block.copyAfterAsBefore(out, (byte) 7, 5, 6, after);
+        expected.add(new Change((byte) 7, 5, 0, 6, block.sequence(), block.after(), after));
+      }
+      List<Change> found = Driven.changes(List.of(out.build()));
+      assertEquals(2, found.size());
+      for (int i = 0; i < 2; i++) assertSame(expected.get(i), found.get(i));
+    });
+  }
+
+  @Test
+  void aPairIsTakenApartAgain() {
+    byte[] left = Rows.of("a", 1).bytes();
+    byte[] right = Rows.of("b", null, 3.5).bytes();
+    Unpack unpack = new Unpack(2, 3);
+    InternalRow both = unpack.both(Pair.of(left, right));
+    assertEquals("a", both.getStruct(0, 2).getString(0));
+    assertEquals(1, both.getStruct(0, 2).getInt(1));
+    assertEquals("b", both.getStruct(1, 3).getString(0));
+    assertTrue(both.getStruct(1, 3).isNullAt(1));
+    assertEquals(3.5, both.getStruct(1, 3).getDouble(2));
+    assertTrue(unpack.both(Pair.of(left, null)).isNullAt(1));
+    assertEquals(1, unpack.both(Pair.of(left, null)).getStruct(0, 2).getInt(1));
+    assertTrue(unpack.both(Pair.of(null, right)).isNullAt(0));
+    assertEquals(3.5, unpack.both(Pair.of(null, right)).getStruct(1, 3).getDouble(2));
+    assertEquals("a", new Unpack(2, -1).one(left).getString(0));
+  }
+}

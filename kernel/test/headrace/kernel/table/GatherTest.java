@@ -1,0 +1,136 @@
+package headrace.kernel.table;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.junit.jupiter.api.Test;
+import scala.collection.IterableOnce;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** Gather, and Scatter, which takes apart again what it put together. */
+class GatherTest {
+  private static final StructType KEY = new StructType().add("k", DataTypes.StringType);
+  private static final StructType ROW = new StructType().add("x", DataTypes.StringType).add("n", DataTypes.LongType);
+  private static final DataType LONG = DataTypes.LongType;
+  private static final DataType[] COLUMNS = {KEY, KEY, DataTypes.IntegerType, LONG, LONG, LONG, LONG, ROW, ROW};
+
+  private static Seq<Expression> references(DataType... types) {
+    List<Expression> references = new ArrayList<>();
+    for (int i = 0; i < types.length; i++) references.add(new BoundReference(i, types[i], true));
+    return CollectionConverters.asScala(references).toSeq();
+  }
+
+  private static Gather gather(boolean atOnce) {
+    return new Gather(atOnce, references(COLUMNS));
+  }
+
+  private static Object key(String key) {
+    return key == null ? null : Rows.of(key);
+  }
+
+  private static Object row(String row) {
+    return row == null ? null : Rows.of(new DataType[] {DataTypes.StringType, LONG}, row, 1L);
+  }
+
+  private static InternalRow change(String keyBefore, String before, String keyAfter, String after, long sequence) {
+    return Rows.of(COLUMNS, key(keyBefore), key(keyAfter), 1, 20L, 10L, 30L, sequence, row(before), row(after)).row();
+  }
+
+  /** By key: the changes of its block, {@code before > after}. */
+  private static Map<String, List<String>> blocks(IterableOnce<InternalRow> rows) {
+    Map<String, List<String>> blocks = new TreeMap<>();
+    CollectionConverters.asJava(rows.iterator()).forEachRemaining(row -> {
+      List<String> changes = new ArrayList<>();
+      for (Change change : Driven.changes(List.of(row.getBinary(1)))) {
+        assertEquals(1, change.side());
+        assertEquals(20, change.time());
+        assertEquals(10, change.beforeTime());
+        assertEquals(30, change.version());
+        changes.add(text(change.before()) + " > " + text(change.after()) + " " + change.sequence());
+      }
+      blocks.put((String) Rows.values(row.getBinary(0), DataTypes.StringType).get(0), changes);
+    });
+    return blocks;
+  }
+
+  private static String text(byte[] row) {
+    return row == null ? "-" : (String) Rows.values(row, DataTypes.StringType, LONG).get(0);
+  }
+
+  @Test
+  void changesOfOneKeyTravelTogether() {
+    Gather gather = gather(false);
+    assertEquals(Map.of(), blocks(gather.eval(change(null, null, "k", "a", 1))));
+    assertEquals(Map.of(), blocks(gather.eval(change(null, null, "l", "b", 2))));
+    assertEquals(Map.of(), blocks(gather.eval(change("k", "a", "k", "c", 3))));
+    assertEquals(Map.of(), blocks(gather.eval(change("k", "c", null, null, 4))));
+    assertEquals(Map.of("k", List.of("- > a 1", "a > c 3", "c > - 4"), "l", List.of("- > b 2")), blocks(gather.terminate()));
+    assertEquals(Map.of(), blocks(gather.terminate()));
+  }
+
+  @Test
+  void aRowThatMovesToAnotherKeyIsADeleteThereAndAnInsertHere() {
+    Gather gather = gather(false);
+    gather.eval(change("k", "a", "l", "b", 1));
+    assertEquals(Map.of("k", List.of("a > - 1"), "l", List.of("- > b 1")), blocks(gather.terminate()));
+  }
+
+  @Test
+  void aDeleteAsItComesHasOnlyAKey() {
+    Gather gather = gather(false);
+    gather.eval(change(null, null, "k", null, 1));
+    assertEquals(Map.of("k", List.of("- > - 1")), blocks(gather.terminate()));
+  }
+
+  @Test
+  void atOnceNothingWaits() {
+    Gather gather = gather(true);
+    assertEquals(Map.of("k", List.of("- > a 1")), blocks(gather.eval(change(null, null, "k", "a", 1))));
+    var moved = blocks(gather.eval(change("k", "a", "l", "b", 2)));
+    assertEquals(Map.of("k", List.of("a > - 2"), "l", List.of("- > b 2")), moved);
+    assertEquals(Map.of(), blocks(gather.terminate()));
+  }
+
+  @Test
+  void aTaskWithoutRowsGivesNothing() {
+    assertEquals(Map.of(), blocks(gather(false).terminate()));
+  }
+
+  @Test
+  void largeBlocksDoNotWaitForTheEnd() {
+    Gather gather = gather(false);
+    String large = "x".repeat(1 << 20);
+    int given = 0;
+    for (int i = 0; i < 40; i++) given += blocks(gather.eval(change(null, null, "k", large, i))).size();
+    assertEquals(2, given);
+    assertEquals(40 - 2 * 16, blocks(gather.terminate()).get("k").size());
+  }
+
+  @Test
+  void scatterGivesTheChangesOneByOne() {
+    BlockBuilder builder = new BlockBuilder(0);
+    builder.add(new Change((byte) 1, 2, 3, 4, 5, new byte[] {6}, null));
+    builder.add(new Change(Operator.STALE, 2, 3, Block.NO_VERSION, 5, null, new byte[] {7}));
+    Scatter scatter = new Scatter(references(DataTypes.BinaryType));
+    List<String> rows = new ArrayList<>();
+    var block = Rows.of(new DataType[] {DataTypes.BinaryType}, (Object) builder.build()).row();
+    CollectionConverters.asJava(scatter.eval(block).iterator()).forEachRemaining(row -> {
+      String numbers = row.getInt(0) + " " + row.getLong(1) + " " + row.getLong(2);
+      String version = row.isNullAt(3) ? "null" : "" + row.getLong(3);
+      String before = row.isNullAt(5) ? "null" : "" + row.getBinary(5)[0];
+      String after = row.isNullAt(6) ? "null" : "" + row.getBinary(6)[0];
+      rows.add(String.join(" ", numbers, version, "" + row.getLong(4), before, after));
+    });
+    assertEquals(List.of("1 2 3 4 5 6 null", "100 2 3 null 5 null 7"), rows);
+  }
+}
