@@ -35,11 +35,13 @@ from headrace.spark.encode import encode
 Read = Callable[[Source], DataFrame]
 
 
-def compile(spec: QuerySpec, read: Read) -> DataFrame:
+def compile(spec: QuerySpec, read: Read, *, realtime: bool = False) -> DataFrame:
     """The records the query writes: key, value, topic. `read` gives the records of a source's topic."""
     records = encode(rows(spec, read), spec)
     try:
         jvm.check_streaming(records, spec.mode)
+        if realtime:
+            jvm.check_realtime(records)
     except AnalysisException as e:
         raise PlanError(explain(e), where=spec.where) from e
     return records
