@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from confluent_kafka import OFFSET_BEGINNING, TopicPartition
+
 import headrace as hr
 from headrace.broker import topics
 from headrace.broker.client import Connection
@@ -31,14 +33,14 @@ def count() -> hr.App:
     return app
 
 
-def map() -> hr.App:
-    app = hr.App("latency-map")
+def select() -> hr.App:
+    app = hr.App("latency-select")
     events = app.stream("events", schema="key string, sent long")
     events.where("sent > 0").select("upper(key) as key", "sent").to("results")
     return app
 
 
-JOBS: dict[str, tuple[str, Callable[[], hr.App]]] = {"count": ("count per key", count), "map": ("where and select", map)}
+JOBS: dict[str, tuple[str, Callable[[], hr.App]]] = {"count": ("count per key", count), "select": ("where, select", select)}
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,10 @@ def measure(
     mode: Mode = "realtime",
     batch: float = 600,
     rate: int = 1000,
-    warm: float = 30,
+    warm: float = 60,
     seconds: float = 30,
 ) -> Figures:
-    """Runs the job in a process of its own, feeds it at this rate, and looks at the results once it is warm."""
+    """Runs the job in a process of its own, feeds it, and looks at the results once it is warm. Times are in seconds."""
     for topic in ("events", "results"):
         if topics.exists(connection, topic):
             topics.delete(connection, topic)
@@ -91,7 +93,7 @@ def measure(
 
 def feed(connection: Connection, rate: int, *, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
     """Sends events evenly; one that is late because this loop was held up is stamped when it is sent."""
-    sys.setswitchinterval(0.0002)
+    sys.setswitchinterval(0.0002)  # the thread that receives must not wait for this one
     producer = connection.producer(linger_ms=0, partitioner="murmur2_random")
     began = time.perf_counter()
     for i in range(round(rate * seconds)):
@@ -114,7 +116,7 @@ class Results:
         self._found: list[tuple[int, bytes]] = []
         self._stop = threading.Event()
         self._consumer = connection.consumer(group_id="latency", auto_offset_reset="earliest", enable_auto_commit=False)
-        self._consumer.assign([hr_partition("results", number) for number in range(PARTITIONS)])
+        self._consumer.assign([TopicPartition("results", number, OFFSET_BEGINNING) for number in range(PARTITIONS)])
         self._thread = threading.Thread(target=self._receive)
         self._thread.start()
 
@@ -133,12 +135,6 @@ class Results:
         return [(sent / 1e6, (at - sent) / 1e6) for at, sent in rows]
 
 
-def hr_partition(topic: str, number: int) -> object:
-    from confluent_kafka import OFFSET_BEGINNING, TopicPartition
-
-    return TopicPartition(topic, number, OFFSET_BEGINNING)
-
-
 def figures(found: list[tuple[float, float]], expected: float, batch: float) -> Figures:
     assert len(found) >= expected * 0.99, (len(found), expected)
     late = sorted(late * 1000 for _, late in found)
@@ -148,6 +144,24 @@ def figures(found: list[tuple[float, float]], expected: float, batch: float) -> 
         number = int((sent - first) / batch)
         stretches[number] = max(stretches.get(number, 0.0), each * 1000)
     return Figures(statistics.median(late), late[int(len(late) * 0.99)], late[-1], list(stretches.values()))
+
+
+def table(connection: Connection, folder: Path) -> str:
+    """The figures of every job, as Markdown."""
+    lines = [
+        f"1,000 events a second, {KEYS:,} keys, {PARTITIONS} partitions, topic to topic, in milliseconds.",
+        "",
+        "| job | micro-batches, p50 | p99 | real-time, p50 | p99 | at a checkpoint, median | largest |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for job, (title, _) in JOBS.items():
+        print(f"latency: {title} ...", file=sys.stderr, flush=True)
+        batches = measure(connection, folder, job, mode="batches")
+        steady = measure(connection, folder, job)
+        short = measure(connection, folder, job, batch=10, seconds=60)
+        cells = [batches.p50, batches.p99, steady.p50, steady.p99, statistics.median(short.gaps), max(short.gaps)]
+        lines.append(f"| {title} | {' | '.join(f'{cell:,.1f}' if cell < 100 else f'{cell:,.0f}' for cell in cells)} |")
+    return "\n".join(lines)
 
 
 def main() -> None:

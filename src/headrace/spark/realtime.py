@@ -37,6 +37,10 @@ def settings(given: str) -> Mapping[str, str]:
         "spark.rpc.netty.dispatcher.numThreads": "8",
         # How long a row may wait for company before it goes from one task to the next; Spark's default is 50.
         "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "2",
+        # A server for each task that writes to others; Spark would give each a thread for every core.
+        "spark.rpc.io.threads": "2",
+        # Checks Spark's own planning after each rule, at every checkpoint, while records wait.
+        "spark.sql.lightweightPlanChangeValidation": "false",
         "spark.sql.streaming.realTimeMode.minBatchDuration": "1s",
     }
 
