@@ -23,7 +23,7 @@ stream.where("v % 2 = 0").select("k", "v / 2 as half").to("OUT-even")
 """
 
 
-def eventually(run: Any, holds: Any, seconds: float = 60) -> None:
+def eventually(run: Any, holds: Any, seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not holds():
         assert run.process.poll() is None, run.said()
