@@ -40,7 +40,18 @@ def select() -> hr.App:
     return app
 
 
-JOBS: dict[str, tuple[str, Callable[[], hr.App]]] = {"count": ("count per key", count), "select": ("where, select", select)}
+def join() -> hr.App:
+    app = hr.App("latency-join")
+    names = app.table("names", key="key", schema="key string, name string")
+    app.stream("events", schema="key string, sent long").join(names, on="key").to("results")
+    return app
+
+
+JOBS: dict[str, tuple[str, Callable[[], hr.App]]] = {
+    "count": ("count per key", count),
+    "select": ("where, select", select),
+    "join": ("join with a table", join),
+}
 
 
 @dataclass(frozen=True)
@@ -65,10 +76,14 @@ def measure(
     seconds: float = 30,
 ) -> Figures:
     """Runs the job in a process of its own, feeds it, and looks at the results once it is warm. Times are in seconds."""
-    for topic in ("events", "results"):
+    for topic in ("events", "results", "names"):
         if topics.exists(connection, topic):
             topics.delete(connection, topic)
         topics.create(connection, topic, partitions=PARTITIONS)
+    producer = connection.producer(partitioner="murmur2_random")
+    for key in range(KEYS):
+        producer.produce("names", json.dumps({"key": f"key-{key}", "name": f"name {key}"}).encode(), f"key-{key}".encode())
+    producer.flush()
     home = folder / f"{job}-{mode}-{batch:g}"
     home.mkdir(parents=True)
     log = (home / "stderr").open("w")

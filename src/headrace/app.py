@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from headrace.errors import PlanError
-from headrace.plan import build, draw
+from headrace.plan import build, draw, tables
 from headrace.plan.callsite import CallSite, call_site
 from headrace.plan.durations import Duration
-from headrace.plan.nodes import Bad, Format, Node, Source, Write
+from headrace.plan.nodes import Bad, Format, Kind, Node, Source, Write
 from headrace.plan.queries import QuerySpec, check_name, queries
 from headrace.plan.schema import Schema
 from headrace.stream import Stream
+from headrace.table import Table
 
 if TYPE_CHECKING:
     from headrace.runtime.run import Summary
@@ -28,7 +30,7 @@ class App:
         site = call_site()
         self.name = check_name(name, "application", site.where)
         self.where = site.where
-        self._sources: dict[str, Source] = {}
+        self._sources: dict[tuple[str, Kind], Source] = {}
         self._writes: list[Write] = []
 
     def stream(
@@ -49,16 +51,40 @@ class App:
         "fail" stops and names it, "skip" counts it. `start` is where the first run begins.
         """
         site = call_site()
-        if topic in self._sources:
-            first = self._sources[topic].where
-            raise PlanError(
-                f"the topic {topic!r} is a stream of this app already, from {first.file}:{first.line}",
-                where=site.where,
-                fix="use that one",
-            )
         node = build.source(topic, site, fields=schema, time=time, lateness=lateness, format=format, bad=bad, start=start)
-        self._sources[topic] = node
-        return Stream(self, node)
+        return Stream(self, self._read(node))
+
+    def table(
+        self,
+        topic: str,
+        *,
+        key: str | Sequence[str],
+        schema: Schema | None = None,
+        version: str | None = None,
+        time: str | None = None,
+        lateness: Duration | None = None,
+        format: Format = "json",
+        bad: Bad = "fail",
+    ) -> Table:
+        """Reads a topic as a table: the newest row of each key; a null value deletes the row of the record's key.
+
+        Newest is what came last into the log, or, with `version`, what has the highest value in that column; a row with an
+        older version is skipped and counted. The rest is as in `stream`.
+        """
+        site = call_site()
+        node = build.source(
+            topic,
+            site,
+            fields=schema,
+            time=time,
+            lateness=lateness,
+            format=format,
+            bad=bad,
+            start="earliest",
+            key=tables.keys(key, site),
+            version=version,
+        )
+        return Table(self, self._read(node))
 
     def queries(self) -> tuple[QuerySpec, ...]:
         """What runs: one query for each stream or table that is written."""
@@ -83,6 +109,17 @@ class App:
         from headrace.runtime.run import run
 
         return run(self, until=until, mode=mode, flags={"broker": broker, "master": master})
+
+    def _read(self, node: Source) -> Source:
+        """A topic can be a stream and a table of an app, but each once."""
+        first = self._sources.setdefault((node.topic, node.kind), node)
+        if first is not node:
+            raise PlanError(
+                f"the topic {node.topic!r} is a {node.kind} of this app already, from {first.where.file}:{first.where.line}",
+                where=node.where,
+                fix="use that one",
+            )
+        return node
 
     def _write(self, node: Node, topic: str, name: str | None, site: CallSite) -> None:
         for write in self._writes:

@@ -1,4 +1,4 @@
-"""The Java parts that come from Maven: the Spark-Kafka connector and the embedded broker.
+"""The Java parts that come from Maven: the Spark-Kafka connector, the embedded broker, and JUnit for the kernel's tests.
 
 jars.toml pins every file and its SHA-256. A file is fetched once into the user's cache; later starts need no network.
 `python -m headrace.jars lock` resolves the roots again and rewrites the pins.
@@ -48,6 +48,11 @@ def connector_jars() -> list[Path]:
 def broker_jars() -> list[Path]:
     """What a Kafka node needs to run."""
     return fetch(pins("broker"))
+
+
+def junit_jars() -> list[Path]:
+    """What the kernel's own tests need; fetched only by them."""
+    return fetch(pins("junit"))
 
 
 def pins(part: str) -> list[Pin]:

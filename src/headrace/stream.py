@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import PlanError
-from headrace.plan import build
+from headrace.plan import build, joins, tables
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration
-from headrace.plan.nodes import Emit, How, Node, Window
+from headrace.plan.joins import On
+from headrace.plan.nodes import AsOf, Emit, How, Node, Window
 
 if TYPE_CHECKING:
     from headrace.app import App
@@ -67,15 +68,43 @@ class Stream:
             )
         return self._next(build.merge((self._node, *(other._node for other in others)), site))
 
-    def join(self, other: Stream, *, on: str | tuple[str, ...] | list[str], within: Duration, how: How = "inner") -> Stream:
-        """Pairs of events that are equal in the columns `on` and whose times are at most `within` apart.
-
+    def join(
+        self,
+        other: Stream | Table,
+        *,
+        on: On,
+        how: How = "inner",
+        within: Duration | None = None,
+        as_of: AsOf = "arrival",
+        history: Duration = "1 hour",
+        with_version: bool = False,
+    ) -> Stream:
+        """With a stream: pairs of events that are equal in the columns `on` and whose times are at most `within` apart.
         With how="left", "right" or "full" an event that found no partner comes too, once, when none can come any more.
+
+        With a table: events with the row that has their key, `on` being the table's key, or {mine: the table's}. The row as it
+        is when the event arrives, or, with as_of="event_time", as it was at the event's time; for that its versions are kept
+        for `history`. With how="left" an event without a row comes too; `with_version` adds the row's version.
         """
+        from headrace.table import Table
+
         site = call_site()
-        if not isinstance(other, Stream) or other._app is not self._app:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise PlanError("join() takes a stream of the same app", where=site.where)
-        return self._next(build.join(self._node, other._node, on, within, how, site))
+        if isinstance(other, Table) and other._app is self._app:  # pyright: ignore[reportPrivateUsage]
+            if within is not None:
+                raise PlanError("within= is for a join of two streams", where=site.where, fix="leave it out")
+            table = other._node  # pyright: ignore[reportPrivateUsage]
+            return self._next(
+                joins.lookup(self._node, table, on, how, site, as_of=as_of, history=history, with_version=with_version)
+            )
+        if not isinstance(other, Stream) or other._app is not self._app:
+            raise PlanError("join() takes a stream or a table of the same app", where=site.where)
+        return self._next(joins.streams(self._node, other._node, on, within, how, site))
+
+    def as_table(self, *, key: str | Sequence[str] | None = None, version: str | None = None) -> Table:
+        """The newest event of each key, by its time or by the column `version`; without `key`, by the stream's key."""
+        from headrace.table import Table
+
+        return Table(self._app, tables.as_table(self._node, key, version, call_site()))
 
     def split(self, *conditions: str) -> tuple[Stream, ...]:
         """One stream per condition and one for the rest; an event goes to the first that holds for it."""

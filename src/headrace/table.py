@@ -1,19 +1,26 @@
-"""Table: the newest row of each key, as a stream of its changes."""
+"""Table: rows that change, each known by its key. KeyedTable: the same, put into groups."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from headrace.plan import build
+from headrace.errors import PlanError
+from headrace.plan import build, joins, tables
 from headrace.plan.callsite import call_site
-from headrace.plan.nodes import Node
+from headrace.plan.joins import On
+from headrace.plan.nodes import How, Node
 
 if TYPE_CHECKING:
     from headrace.app import App
+    from headrace.stream import Stream
 
 
 class Table:
-    """What a running aggregate or a window with emit="updates" gives: a row replaces the one before it with the same key."""
+    """The newest row of each key: a topic read as one, the newest events of a stream, a running aggregate, a join of tables.
+
+    Every verb gives a table that follows this one: what changes here changes there, and what is gone here goes there.
+    """
 
     def __init__(self, app: App, node: Node) -> None:
         self._app = app
@@ -30,7 +37,7 @@ class Table:
         return self._node.key
 
     def where(self, condition: str) -> Table:
-        """Passes on the changes for which the condition holds."""
+        """The rows for which the condition holds; one that stops matching is deleted from what follows."""
         return Table(self._app, build.filter(self._node, condition, call_site()))
 
     def select(self, *columns: str, **named: str) -> Table:
@@ -45,9 +52,63 @@ class Table:
         """Without these columns, none of which may be of the key."""
         return Table(self._app, build.drop(self._node, columns, call_site()))
 
+    def join(self, other: Table, *, on: On, how: How = "inner") -> Table:
+        """The rows of both that are equal in the columns `on`, a name or {mine: the other's}; right after every change.
+
+        With how="left" a row of this table without a partner comes too, with how="full" one of either. The key: if both are
+        joined on their keys, that; if the other is joined on its key, this table's; else the keys of both.
+        """
+        site = call_site()
+        if not isinstance(other, Table) or other._app is not self._app:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise PlanError(
+                "a table is joined with a table of the same app",
+                where=site.where,
+                fix="write stream.join(table, …), or make the stream a table with as_table()",
+            )
+        return Table(self._app, joins.of_tables(self._node, other._node, on, how, site))
+
+    def key_by(self, *columns: str, **named: str) -> KeyedTable:
+        """Groups of rows that are equal in these columns or named expressions; then `agg` or `count`."""
+        site = call_site()
+        if not columns and not named:
+            raise PlanError("key_by() needs a column", where=site.where, fix='write key_by("symbol")')
+        return KeyedTable(self._app, self._node, columns, named)
+
+    def agg(self, **aggregates: str) -> Table:
+        """Aggregates over all rows, in one row that follows every change."""
+        return Table(self._app, tables.aggregate(self._node, (), {}, aggregates, call_site()))
+
+    def count(self) -> Table:
+        """How many rows there are, as the column `count`."""
+        return self.agg(count="count(*)")
+
+    def changes(self) -> Stream:
+        """A stream of the changes: the key's columns, `op` ("insert", "update", "delete"), the rows `before` and `after`."""
+        from headrace.keyed import KeyedStream
+
+        return KeyedStream(self._app, tables.changes(self._node, call_site()))
+
     def to(self, topic: str, *, name: str | None = None) -> None:
-        """Writes every change to a topic, with the table's key as the record's key."""
+        """Writes every change to a topic, with the table's key as the record's key; a deleted row has no value."""
         self._app._write(self._node, topic, name, call_site())  # pyright: ignore[reportPrivateUsage]
 
     def __repr__(self) -> str:
         return f"<Table of {', '.join(self.columns)} by {', '.join(self.key) or 'nothing'}>"
+
+
+class KeyedTable:
+    """What `table.key_by(...)` gives: it waits for `agg` or `count`."""
+
+    def __init__(self, app: App, node: Node, columns: tuple[str, ...], named: Mapping[str, str]) -> None:
+        self._app = app
+        self._node = node
+        self._columns = columns
+        self._named = named
+
+    def agg(self, **aggregates: str) -> Table:
+        """One row a group: its key and the aggregates over the rows that are in it now."""
+        return Table(self._app, tables.aggregate(self._node, self._columns, self._named, aggregates, call_site()))
+
+    def count(self) -> Table:
+        """How many rows each group has, as the column `count`."""
+        return self.agg(count="count(*)")

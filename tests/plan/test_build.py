@@ -26,6 +26,20 @@ def windowed(stream: hr.Stream) -> hr.Stream:
     return result
 
 
+def people(app: hr.App | None = None, **options: Any) -> hr.Table:
+    return (app or hr.App("other")).table("people", key="id", schema="id string, name string", **options)
+
+
+def people_twice() -> hr.Table:
+    app = hr.App("market")
+    return people(app).join(app.table("more", key="id", schema="id string, name string"), on="id")
+
+
+def looked_up(**options: Any) -> hr.Stream:
+    app = hr.App("market")
+    return trades(app).join(people(app), **{"on": {"symbol": "id"}, **options})
+
+
 def joined(other: str = "k string, amount int", lateness: str | None = "1 s", **options: Any) -> hr.Stream:
     app = hr.App("market")
     left = trades(app).with_columns(k="symbol")
@@ -79,7 +93,6 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "an unknown emission": (lambda: trades().window(hr.tumbling("1 s"), emit="often"), "emit is one of"),  # type: ignore[arg-type]
     "agg of nothing": (lambda: trades().agg(), "agg() got no aggregates"),
     "an aggregate named like the key": (lambda: trades().key_by("symbol").agg(symbol="count(*)"), "is there already"),
-    "a running aggregate of a window": (lambda: windowed(trades()).count(), 'only a window with emit="final" can follow'),
     "dedupe of nothing": (lambda: trades().dedupe(), "dedupe() needs the columns"),
     "dedupe within, without lateness": (
         lambda: hr.App("a").stream("t", schema="a int").dedupe("a", within="1 hour"),
@@ -89,14 +102,41 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "merging a table": (lambda: trades().merge(trades().count()), "streams of the same app"),  # type: ignore[arg-type]
     "merging a stream of another app": (lambda: trades().merge(trades()), "streams of the same app"),
     "changing a table's key": (lambda: trades().key_by("symbol").count().with_columns(symbol="'x'"), "key can't be changed"),
-    "a join without a key": (lambda: joined(on=()), "needs the columns in which both streams are equal"),
+    "a join without a key": (lambda: joined(on=()), "needs the columns in which both sides are equal"),
     "a join on a column that one side lacks": (lambda: joined(on="symbol"), "no column 'symbol' in the stream 'orders'"),
     "a join of an unknown kind": (lambda: joined(how="outer"), "how is one of"),
     "a join of streams that share a column": (lambda: joined(other="k string, qty int"), "both sides have a column called qty"),
     "a join without lateness": (lambda: joined(lateness=None), "needs to know how late"),
     "a join within nothing": (lambda: joined(within="0 seconds"), "within='0 seconds' must be longer"),
-    "a join with a table": (lambda: trades().join(trades().count(), on="symbol", within="1 s"), "a stream of the same app"),  # type: ignore[arg-type]
-    "a running aggregate of a join": (lambda: joined().count(), 'only a window with emit="final" can follow the join'),
+    "a join with a table of another app": (
+        lambda: trades().join(people(), on={"symbol": "id"}),
+        "a stream or a table of the same",
+    ),
+    "a join of streams without a bound": (lambda: joined(within=None), "how far apart events may be"),
+    "a join with a table within a time": (lambda: looked_up(within="1 s"), "within= is for a join of two streams"),
+    "a join with a table on something else": (
+        lambda: looked_up(on={"symbol": "name"}),
+        "on the table's key, which is id, not name",
+    ),
+    "a full join with a table": (lambda: looked_up(how="full"), "how is one of: 'inner', 'left'"),
+    "a join as of nothing": (lambda: looked_up(as_of="now"), "as_of is one of"),
+    "a join as of event time without lateness": (lambda: looked_up(as_of="event_time"), "needs to know how late"),
+    "a table joined with a stream": (lambda: people().join(trades(), on="id"), "joined with a table of the same app"),  # type: ignore[arg-type]
+    "tables that share a column": (lambda: people_twice(), "both sides have a column called name"),
+    "a table without a key": (lambda: hr.App("m").table("t", key=(), schema="id int"), "a table needs a key"),
+    "a table with a key it lacks": (
+        lambda: hr.App("m").table("t", key="it", schema="id int"),
+        "no column 'it' in the table 't'",
+    ),
+    "a table with a version of text": (lambda: people(version="name"), "the version column 'name' is a string"),
+    "a stream as a table without a key": (lambda: trades().as_table(), "a table needs a key"),
+    "a group of a column that is not there": (
+        lambda: people().key_by("city").count(),
+        "no column 'city' in the table 'people'",
+    ),
+    "groups of nothing": (lambda: people().key_by(), "key_by() needs a column"),
+    "a change of a key": (lambda: people().with_columns(id="id + 1"), "a table's key can't be changed: id"),
+    "aggregates of nothing": (lambda: people().agg(), "agg() got no aggregates"),
     "splitting by nothing": (lambda: trades().split(), "split() needs a condition"),
     "key_by of nothing": (lambda: trades().key_by(), "key_by() needs a column"),
     "an app's bad name": (lambda: hr.App("my app!"), "can't be the name"),

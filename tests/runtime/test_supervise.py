@@ -55,7 +55,7 @@ def job(spark: SparkSession, tmp_path: Path) -> Callable[[int], Job]:
             jvm.memory_log_create(spark, log)
             jvm.memory_log_append(spark, log, "in", [(None, b'{"k": "a"}', 0, 0)])
             jvm.memory_log_cut(spark, log)
-            records = compile(spec, lambda source: memory.read(spark, source, log))
+            records = compile(spec, lambda source: memory.read(spark, source, log)).records
             writer = records.writeStream.format(memory.FORMAT).options(log=log, topic="out").outputMode(spec.mode)
             writer = writer.option("checkpointLocation", str(tmp_path / "state")).trigger(availableNow=True)
             if left[0]:

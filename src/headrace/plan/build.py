@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from headrace.errors import PlanError, Where
-from headrace.plan import expressions, schema
+from headrace.errors import PlanError
+from headrace.plan import checks, cuts, expressions, schema
 from headrace.plan.callsite import CallSite
 from headrace.plan.durations import Duration, micros
 from headrace.plan.nodes import (
@@ -20,21 +20,20 @@ from headrace.plan.nodes import (
     Explode,
     Filter,
     Format,
-    How,
     Join,
     KeyBy,
     Merge,
     Node,
     Project,
     Source,
-    Udf,
     Window,
-    walk,
+    query,
 )
 from headrace.plan.schema import Schema
 
 WINDOW_COLUMNS = ("window_start", "window_end")
-_ONE_COLUMN: dict[str, schema.Fields] = {"text": (("value", "string"),), "bytes": (("value", "binary"),)}
+_ONE_COLUMN = {"text": ("value", "string"), "bytes": ("value", "binary")}
+_VERSIONS = ("tinyint", "smallint", "int", "integer", "bigint", "long", "timestamp", "timestamp_ltz", "date")
 
 
 def source(
@@ -47,24 +46,37 @@ def source(
     format: Format,
     bad: Bad,
     start: Literal["earliest", "latest"],
+    key: tuple[str, ...] = (),
+    version: str | None = None,
 ) -> Source:
+    """A topic as a stream, or, with a key, as a table."""
     where = site.where
-    _one_of("format", format, ("json", "text", "bytes"), where)
-    _one_of("bad", bad, ("fail", "skip"), where)
-    _one_of("start", start, ("earliest", "latest"), where)
+    what = f"the {'table' if key else 'stream'} {topic!r}"
+    checks.one_of("format", format, ("json", "text", "bytes"), where)
+    checks.one_of("bad", bad, ("fail", "skip"), where)
+    checks.one_of("start", start, ("earliest", "latest"), where)
     if not isinstance(topic, str) or not topic.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
         raise PlanError(f"{topic!r} is not the name of a topic", where=where)
     if format == "json" and fields is None:
-        raise PlanError(f"the stream {topic!r} has no schema", where=where, fix=f"add {schema.EXAMPLE}")
+        raise PlanError(f"{what} has no schema", where=where, fix=f"add {schema.EXAMPLE}")
     if format != "json" and fields is not None:
         raise PlanError(
             f"format={format!r} has one column, `value`, and takes no schema", where=where, fix="leave the schema out"
         )
-    parsed = schema.parse(fields, where) if fields is not None else _ONE_COLUMN[format]
+    if fields is not None:
+        parsed = schema.parse(fields, where)
+    else:
+        # Such a value has no columns; a table's key is then the record's key.
+        parsed = (*((name, "string") for name in key), _ONE_COLUMN[format])
     names = tuple(name for name, _ in parsed)
+    for name in key:
+        if name not in names:
+            raise expressions.unknown_column(name, names, of=f"{what} (key={name!r})", where=where)
+    if format != "json" and len(key) > 1:
+        raise PlanError(f"with format={format!r} a table's key is one column", where=where)
     if time is not None:
         if time not in names:
-            raise expressions.unknown_column(time, names, of=f"the stream {topic!r} (time={time!r})", where=where)
+            raise expressions.unknown_column(time, names, of=f"{what} (time={time!r})", where=where)
         kind = schema.plain(dict(parsed)[time])
         if kind not in ("timestamp", "timestamp_ltz"):
             raise PlanError(
@@ -72,10 +84,22 @@ def source(
                 where=where,
                 fix=f'declare it as "{time} timestamp": ISO text and epoch numbers are both read as timestamps',
             )
+    if version is not None:
+        if version not in names:
+            raise expressions.unknown_column(version, names, of=f"{what} (version={version!r})", where=where)
+        if (kind := schema.plain(dict(parsed)[version])) not in _VERSIONS:
+            raise PlanError(
+                f"the version column {version!r} is a {kind}",
+                where=where,
+                fix="a version is a whole number, a timestamp or a date",
+            )
     return Source(
         where=where,
         columns=names,
-        hidden=SOURCE_HIDDEN,
+        hidden=(TIME,) if key else SOURCE_HIDDEN,
+        key=key,
+        kind="table" if key else "stream",
+        version=version,
         lateness=None if lateness is None else micros(lateness, what="lateness", where=where, zero=True),
         topic=topic,
         format=format,
@@ -87,8 +111,9 @@ def source(
 
 
 def filter(node: Node, condition: str, site: CallSite) -> Filter:
-    udfs = _check(node, [condition], site)
-    return Filter(**_same(node, site, udfs), input=node, condition=condition)
+    node = cuts.changing(node, site)
+    udfs = checks.check(node, [condition], site)
+    return Filter(**checks.same(node, site, udfs), input=node, condition=condition)
 
 
 def select(node: Node, columns: Iterable[str], named: Mapping[str, str], site: CallSite) -> Project:
@@ -109,23 +134,26 @@ def with_columns(node: Node, named: Mapping[str, str], site: CallSite) -> Projec
 
 
 def drop(node: Node, columns: Sequence[str], site: CallSite) -> Project:
-    _exist(node, columns, site.where)
+    checks.exist(node, columns, site.where)
     kept = tuple((name, schema.quoted(name)) for name in node.columns if name not in columns)
     return _project(node, kept, site)
 
 
 def explode(node: Node, expression: str, name: str, site: CallSite) -> Explode:
-    udfs = _check(node, [expression], site)
+    udfs = checks.check(node, [expression], site)
     columns = (*(column for column in node.columns if column != name), name)
     return Explode(
-        **_same(node, site, udfs, columns=_named_well(columns, site.where)), input=node, name=name, expression=expression
+        **checks.same(node, site, udfs, columns=checks.named_well(columns, site.where)),
+        input=node,
+        name=name,
+        expression=expression,
     )
 
 
 def apply(node: Node, function: Callable[..., Any], columns: Sequence[str] | None, site: CallSite) -> Apply:
     if not callable(function):
         raise PlanError("apply() takes a function from DataFrame to DataFrame", where=site.where)
-    names = node.columns if columns is None else _named_well(tuple(columns), site.where)
+    names = node.columns if columns is None else checks.named_well(tuple(columns), site.where)
     key = node.key if set(node.key) <= set(names) else ()
     return Apply(
         where=site.where, columns=names, hidden=(TIME,), key=key, lateness=node.lateness, input=node, function=function
@@ -157,52 +185,10 @@ def merge(nodes: tuple[Node, ...], site: CallSite) -> Merge:
     )
 
 
-def join(left: Node, right: Node, on: str | Sequence[str], within: Duration, how: How, site: CallSite) -> Join:
-    where = site.where
-    keys = (on,) if isinstance(on, str) else tuple(on)
-    if not keys:
-        raise PlanError(
-            "join() needs the columns in which both streams are equal", where=where, fix='write join(other, on="id", …)'
-        )
-    _one_of("how", how, ("inner", "left", "right", "full"), where)
-    for side, node in (("left", left), ("right", right)):
-        _exist(node, keys, where)
-        if TIME not in node.hidden:
-            raise PlanError(
-                f"the {side} side of the join has no time", where=where, fix="join streams, not what came of a table"
-            )
-        if node.lateness is None:
-            raise PlanError(
-                f"a join needs to know how late events can be, and {_title(node)} does not say",
-                where=where,
-                fix='add lateness="10 seconds" to the stream',
-            )
-    both = [name for name in right.columns if name in left.columns and name not in keys]
-    if both:
-        raise PlanError(
-            f"both sides have a column called {', '.join(both)}",
-            where=where,
-            fix="rename or drop it on one side first, with select() or drop()",
-        )
-    rest = [name for name in (*left.columns, *right.columns) if name not in keys]
-    return Join(
-        where=where,
-        columns=_named_well((*keys, *rest), where),
-        hidden=(TIME,),
-        key=keys,
-        lateness=max(left.lateness or 0, right.lateness or 0),
-        left=left,
-        right=right,
-        on=keys,
-        within=micros(within, what="within", where=where),
-        how=how,
-    )
-
-
 def split(node: Node, conditions: Sequence[str], site: CallSite) -> tuple[Filter, ...]:
     if not conditions:
         raise PlanError("split() needs a condition", where=site.where, fix='write big, rest = stream.split("qty > 100")')
-    udfs = _check(node, conditions, site)
+    udfs = checks.check(node, conditions, site)
     # `is true` / `is not true`: an event for which a condition is null goes on to the next one, not nowhere.
     before: list[str] = []
     parts: list[str] = []
@@ -210,15 +196,15 @@ def split(node: Node, conditions: Sequence[str], site: CallSite) -> tuple[Filter
         parts.append(" and ".join([*before, f"(({condition}) is true)"]))
         before.append(f"(({condition}) is not true)")
     parts.append(" and ".join(before))
-    return tuple(Filter(**_same(node, site, udfs), input=node, condition=part) for part in parts)
+    return tuple(Filter(**checks.same(node, site, udfs), input=node, condition=part) for part in parts)
 
 
 def dedupe(node: Node, columns: Sequence[str], within: Duration | None, site: CallSite) -> Dedupe:
     by = tuple(columns) or node.key
     if not by:
         raise PlanError("dedupe() needs the columns in which duplicates are equal", where=site.where, fix='write dedupe("id")')
-    _exist(node, by, site.where)
-    _after_table(node, "dedupe", site.where)
+    checks.exist(node, by, site.where)
+    checks.no_table(node, "dedupe", site.where)
     if within is not None and node.lateness is None:
         raise PlanError(
             "dedupe(within=...) needs to know how late events can be",
@@ -226,16 +212,16 @@ def dedupe(node: Node, columns: Sequence[str], within: Duration | None, site: Ca
             fix='add lateness="10 seconds" to the stream',
         )
     bound = None if within is None else micros(within, what="within", where=site.where)
-    return Dedupe(**_same(node, site), input=node, by=by, within=bound)
+    return Dedupe(**checks.same(node, site), input=node, by=by, within=bound)
 
 
 def key_by(node: Node, columns: Sequence[str], named: Mapping[str, str], site: CallSite) -> KeyBy:
-    _exist(node, columns, site.where)
+    checks.exist(node, columns, site.where)
     base = with_columns(node, named, site) if named else node
     key = (*columns, *named)
     if not key:
         raise PlanError("key_by() needs a column", where=site.where, fix='write key_by("symbol")')
-    return KeyBy(**_same(base, site, key=key), input=base)
+    return KeyBy(**checks.same(base, site, key=key), input=base)
 
 
 def checked_emit(node: Node, window: Window, emit: Emit | None, site: CallSite) -> Emit:
@@ -243,7 +229,7 @@ def checked_emit(node: Node, window: Window, emit: Emit | None, site: CallSite) 
     if not isinstance(window, Window):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise PlanError(f"window() takes a window, not {window!r}", where=where, fix='write window(hr.tumbling("5 minutes"))')
     if emit is not None:
-        _one_of("emit", emit, ("updates", "final"), where)
+        checks.one_of("emit", emit, ("updates", "final"), where)
     if window.kind == "session" and emit == "updates":
         raise PlanError("a session can't be emitted before it ends", where=where, fix='write emit="final" or leave emit out')
     if window.kind == "session" and not node.key:
@@ -268,16 +254,11 @@ def aggregate(node: Node, aggregates: Mapping[str, str], window: Window | None, 
     where = site.where
     if not aggregates:
         raise PlanError("agg() got no aggregates", where=where, fix='write agg(total="sum(price)", n="count(*)")')
-    _after_table(node, "an aggregate", where)
-    udfs = _check(node, aggregates.values(), site)
-    before = next((n for n in walk(node) if isinstance(n, Aggregate | Join)), None)
-    if before is not None and (window is None or emit == "updates"):
-        what = "join" if isinstance(before, Join) else "window"
-        raise PlanError(
-            f'only a window with emit="final" can follow the {what} at {before.where.file}:{before.where.line}',
-            where=where,
-            fix=f'add emit="final" here, or write the {what} to a topic with to("…") and read that topic',
-        )
+    checks.no_table(node, "an aggregate", where)
+    udfs = checks.check(node, aggregates.values(), site)
+    if (window is None or emit == "updates") and any(isinstance(n, Aggregate | Join) for n in query(node)):
+        # Those give rows in the end only, this one whenever they change: Spark does not do both in one query.
+        node = cuts.cut(node, site)
     extra = (*WINDOW_COLUMNS, "final") if window else ()
     for name in aggregates:
         if name in node.key or name in extra:
@@ -285,7 +266,7 @@ def aggregate(node: Node, aggregates: Mapping[str, str], window: Window | None, 
                 f"the aggregate {name!r} has the name of a column that is there already", where=where, fix="name it otherwise"
             )
     bounds, final = (WINDOW_COLUMNS, ("final",)) if window else ((), ())
-    columns = _named_well((*node.key, *bounds, *aggregates, *final), where)
+    columns = checks.named_well((*node.key, *bounds, *aggregates, *final), where)
     closes = window is not None and emit == "final"
     return Aggregate(
         where=where,
@@ -302,23 +283,9 @@ def aggregate(node: Node, aggregates: Mapping[str, str], window: Window | None, 
     )
 
 
-def _same(node: Node, site: CallSite, udfs: tuple[Udf, ...] = (), **changed: Any) -> dict[str, Any]:
-    """What a node passes on from its input, but for what it changes."""
-    return {
-        "where": site.where,
-        "udfs": udfs,
-        "columns": node.columns,
-        "hidden": node.hidden,
-        "key": node.key,
-        "kind": node.kind,
-        "lateness": node.lateness,
-        **changed,
-    }
-
-
 def _project(node: Node, items: tuple[tuple[str, str], ...], site: CallSite) -> Project:
-    udfs = _check(node, [text for _, text in items], site)
-    names = _named_well(tuple(name for name, _ in items), site.where)
+    udfs = checks.check(node, [text for _, text in items], site)
+    names = checks.named_well(tuple(name for name, _ in items), site.where)
     lost = [name for name in node.key if name not in names]
     if lost and node.kind == "table":
         raise PlanError(f"a table keeps its key: {', '.join(lost)}", where=site.where, fix="select the key's columns too")
@@ -328,57 +295,4 @@ def _project(node: Node, items: tuple[tuple[str, str], ...], site: CallSite) -> 
             f"a table's key can't be changed: {', '.join(changed)}", where=site.where, fix="give the column another name"
         )
     key = () if lost else node.key
-    return Project(**_same(node, site, udfs, columns=names, key=key), input=node, items=items)
-
-
-def _check(node: Node, texts: Iterable[str], site: CallSite) -> tuple[Udf, ...]:
-    """The columns the texts name exist; the functions they name and the user's line can see are returned."""
-    found: dict[str, Udf] = {}
-    for text in texts:
-        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise PlanError(f"{text!r} is not an expression", where=site.where, fix='expressions are SQL text: "price > 10"')
-        expressions.check_columns(text, node.columns, hidden=node.hidden, of=_title(node), where=site.where)
-        for name in expressions.facts(text).functions:
-            value = site.lookup(name)
-            if isinstance(value, Udf):
-                found[name] = value
-    return tuple(found.values())
-
-
-def _exist(node: Node, columns: Sequence[str], where: Where) -> None:
-    for name in columns:
-        if name not in node.columns:
-            raise expressions.unknown_column(str(name), node.columns, of=_title(node), where=where)
-
-
-def _named_well(names: tuple[str, ...], where: Where) -> tuple[str, ...]:
-    seen: set[str] = set()
-    for name in names:
-        if name.lower() in seen:
-            raise PlanError(f"two columns would be called {name!r}", where=where, fix="name one of them otherwise")
-        if name.startswith("_"):
-            raise PlanError(
-                f"a column can't be called {name!r}: names that begin with an underscore are Headrace's own", where=where
-            )
-        seen.add(name.lower())
-    if not names:
-        raise PlanError("no column is left", where=where)
-    return names
-
-
-def _after_table(node: Node, what: str, where: Where) -> None:
-    if node.kind == "table":
-        raise PlanError(
-            f"{what} can't follow a table", where=where, fix='write the table to a topic with to("…") and read that topic'
-        )
-
-
-def _one_of(name: str, value: object, allowed: Sequence[str], where: Where) -> None:
-    if value not in allowed:
-        raise PlanError(f"{name}={value!r} is not known", where=where, fix=f"{name} is one of: {', '.join(map(repr, allowed))}")
-
-
-def _title(node: Node) -> str:
-    topics = [source.topic for source in walk(node) if isinstance(source, Source)]
-    name = f"the stream {topics[0]!r}" if len(topics) == 1 else f"the streams {', '.join(map(repr, topics))}"
-    return name if isinstance(node, Source) else f"what came of {name}"
+    return Project(**checks.same(node, site, udfs, columns=names, key=key), input=node, items=items)

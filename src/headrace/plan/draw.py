@@ -13,19 +13,25 @@ from headrace.plan import durations
 from headrace.plan.nodes import (
     Aggregate,
     Apply,
+    AsTable,
+    Changes,
+    Cut,
     Dedupe,
     Explode,
     Filter,
     Join,
     KeyBy,
+    Lookup,
     Merge,
     Node,
     Project,
     Source,
+    TableAggregate,
+    TableJoin,
     inputs,
     walk,
 )
-from headrace.plan.queries import QuerySpec, window_text
+from headrace.plan.queries import QuerySpec, pairs_text, window_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +176,9 @@ def _words(node: Node) -> tuple[str, str]:
         case Source():
             time = f", time {node.time}" if node.time else ""
             late = f", lateness {durations.text(node.lateness)}" if node.lateness is not None else ""
-            return "topic", f"{node.topic} ({node.format}{time}{late})"
+            by = f", table by {', '.join(node.key)}" if node.kind == "table" else ""
+            version = f", version {node.version}" if node.version else ""
+            return "topic", f"{node.topic} ({node.format}{by}{version}{time}{late})"
         case Filter():
             return "where", node.condition
         case Project():
@@ -189,6 +197,20 @@ def _words(node: Node) -> tuple[str, str]:
             return "dedupe", ", ".join(node.by) + bound
         case KeyBy():
             return "key by", ", ".join(node.key)
+        case AsTable():
+            return "as table", f"by {', '.join(node.key)}" + (f", version {node.version}" if node.version else "")
+        case Changes():
+            return "changes", ""
+        case Lookup():
+            kept = f" for {durations.text(node.history)}" if node.as_of == "event_time" else ""
+            return "join table", f"{node.how} on {pairs_text(node.on)} as of {node.as_of.replace('_', ' ')}{kept}"
+        case TableJoin():
+            return "join tables", f"{node.how} on {pairs_text(node.on)}"
+        case TableAggregate():
+            what = ", ".join(f"{expression} as {name}" for name, expression in node.aggregates)
+            return "aggregate table", what + (f" by {', '.join(node.key)}" if node.key else "")
+        case Cut():
+            return "cut", ""
         case Aggregate():
             what = ", ".join(f"{expression} as {name}" for name, expression in node.aggregates)
             return ("window", f"{window_text(node.window)}, emit {node.emit}: {what}") if node.window else ("aggregate", what)

@@ -1,7 +1,7 @@
 """The nodes of a plan. Each is a value: it knows its inputs, the columns it gives, its key, and the user's line.
 
 `hidden` columns (`_time`, `_key`, …) can be used in expressions, travel along, and are not written. A node of kind
-"stream" gives events; one of kind "table" gives the newest row of each key whenever it changes.
+"stream" gives events; one of kind "table" gives the changes of the rows of each key.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ Kind = Literal["stream", "table"]
 Emit = Literal["updates", "final"]
 Bad = Literal["fail", "skip"]
 How = Literal["inner", "left", "right", "full"]
+AsOf = Literal["arrival", "event_time"]
 Format = Literal["json", "text", "bytes"]
 Named = tuple[tuple[str, str], ...]
+Pairs = tuple[tuple[str, str], ...]
+"""Columns of the left and the columns of the right they are compared with."""
 
 TIME = "_time"
 SOURCE_HIDDEN = (TIME, "_key", "_topic", "_partition", "_offset", "_timestamp")
@@ -56,12 +59,17 @@ class _Node:
 
 @dataclass(frozen=True, kw_only=True)
 class Source(_Node):
+    """A topic. Of kind "table": the newest row of each key, by `version` (a column) or by the order of the log."""
+
     topic: str
     format: Format
     fields: Fields
     time: str | None
     bad: Bad
     start: Literal["earliest", "latest"]
+    version: str | None = None
+    origin: Node | None = None
+    """What writes the topic, if it is one between the parts of an application; its fields come from there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +133,78 @@ class Join(_Node):
     how: How
 
 
-Node = Source | Filter | Project | Explode | Apply | Merge | Dedupe | KeyBy | Aggregate | Join
+@dataclass(frozen=True, kw_only=True)
+class AsTable(_Node):
+    """The newest event of each key, by `version` (a column) or by time."""
+
+    input: Node
+    version: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes(_Node):
+    """A table's changes as events: the key, op, before, after."""
+
+    input: Node
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lookup(_Node):
+    """Events of a stream with the row of a table that has their key. `history`: how long its versions are kept."""
+
+    stream: Node
+    table: Node
+    on: Pairs
+    how: How
+    as_of: AsOf
+    history: int
+    with_version: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableJoin(_Node):
+    """Rows of two tables that are equal in some columns. `by` says what identifies a row of the result."""
+
+    left: Node
+    right: Node
+    on: Pairs
+    how: How
+    by: Literal["key", "left", "both"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableAggregate(_Node):
+    """Aggregates over the rows of a table that are equal in the key's columns."""
+
+    input: Node
+    aggregates: Named
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cut(_Node):
+    """Goes through a topic of its own, because Spark can't go on in the same query."""
+
+    input: Node
+
+
+Node = (
+    Source
+    | Filter
+    | Project
+    | Explode
+    | Apply
+    | Merge
+    | Dedupe
+    | KeyBy
+    | Aggregate
+    | Join
+    | AsTable
+    | Changes
+    | Lookup
+    | TableJoin
+    | TableAggregate
+    | Cut
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,19 +224,26 @@ def inputs(node: Node) -> tuple[Node, ...]:
             return ()
         case Merge():
             return node.inputs
-        case Join():
+        case Join() | TableJoin():
             return (node.left, node.right)
-        case Filter() | Project() | Explode() | Apply() | Dedupe() | KeyBy() | Aggregate():
+        case Lookup():
+            return (node.stream, node.table)
+        case _:
             return (node.input,)
 
 
-def walk(node: Node) -> tuple[Node, ...]:
+def query(node: Node) -> tuple[Node, ...]:
+    """As `walk`, up to where it is cut off from what comes before."""
+    return walk(node, beyond=False)
+
+
+def walk(node: Node, *, beyond: bool = True) -> tuple[Node, ...]:
     """The node and all it rests on, inputs first, each once."""
     seen: dict[int, Node] = {}
 
     def visit(current: Node) -> None:
         if id(current) not in seen:
-            for source in inputs(current):
+            for source in inputs(current) if beyond or not isinstance(current, Cut) else ():
                 visit(source)
             seen[id(current)] = current
 

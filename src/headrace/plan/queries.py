@@ -9,7 +9,27 @@ from typing import Literal
 
 from headrace.errors import PlanError, Where
 from headrace.plan import durations
-from headrace.plan.nodes import Aggregate, Apply, Dedupe, Explode, Join, Merge, Node, Project, Source, Udf, Window, Write, walk
+from headrace.plan.cuts import uncut
+from headrace.plan.nodes import (
+    Aggregate,
+    AsTable,
+    Changes,
+    Dedupe,
+    Explode,
+    Filter,
+    Join,
+    KeyBy,
+    Lookup,
+    Node,
+    Project,
+    Source,
+    TableAggregate,
+    TableJoin,
+    Udf,
+    Window,
+    Write,
+    walk,
+)
 from headrace.plan.schema import quoted
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,180}")
@@ -33,15 +53,16 @@ class QuerySpec:
 def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec, ...]:
     if not writes:
         raise PlanError(f"the application {app!r} writes nothing", where=where, fix='end a stream or a table with .to("topic")')
+    _one_function_a_name(writes)
+    parts = {part.topic: part for write in writes for part in uncut(app, write)}
     groups: list[list[Write]] = []
-    for write in writes:
+    for write in parts.values():
         group = next((group for group in groups if group[0].node == write.node), None)
         if group is None:
             groups.append([write])
         else:
             group.append(write)
-    _one_function_a_name(writes)
-    for write in writes:
+    for write in parts.values():
         if any(isinstance(node, Source) and node.topic == write.topic for node in walk(write.node)):
             raise PlanError(
                 f"the topic {write.topic!r} would be read and written for ever", where=write.where, fix="write another topic"
@@ -75,13 +96,20 @@ def _spec(app: str, first: Write, group: Sequence[Write]) -> QuerySpec:
         app=app,
         name=first.name,
         node=first.node,
-        mode="update" if first.node.kind == "table" else "append",
+        mode=_mode(nodes),
         topics=tuple(write.topic for write in group),
         sources=tuple(node for node in nodes if isinstance(node, Source)),
         state=tuple(shape for node in nodes if (shape := state_shape(node)) is not None),
         named=first.named,
         where=first.where,
     )
+
+
+def _mode(nodes: Sequence[Node]) -> Literal["append", "update"]:
+    """Spark's joins and final windows know only append; everything else that keeps something tells its updates."""
+    if any(isinstance(node, Join) or (isinstance(node, Aggregate) and node.emit == "final") for node in nodes):
+        return "append"
+    return "update" if any(isinstance(node, Aggregate | Lookup) or node.kind == "table" for node in nodes) else "append"
 
 
 def state_shape(node: Node) -> str | None:
@@ -97,8 +125,31 @@ def state_shape(node: Node) -> str | None:
         case Dedupe():
             bound = f" within {durations.text(node.within)}" if node.within is not None else ""
             return f"dedupe {', '.join(_defined(node.input, name) for name in node.by)}{bound}{_of(node)}"
+        case Source() if node.kind == "table":
+            return f"newest row by {', '.join(node.key)} of {node.topic}{_version(node.version)}"
+        case AsTable():
+            return (
+                f"newest row by {', '.join(_defined(node.input, name) for name in node.key)}{_version(node.version)}{_of(node)}"
+            )
+        case Lookup():
+            history = f" for {durations.text(node.history)}" if node.as_of == "event_time" else ""
+            return f"lookup {node.how} on {pairs_text(node.on)} as of {node.as_of.replace('_', ' ')}{history}{_of(node)}"
+        case TableJoin():
+            return f"table join {node.how} on {pairs_text(node.on)}{_of(node)}"
+        case TableAggregate():
+            what = ", ".join(f"{name}={text}" for name, text in node.aggregates)
+            by = f" by {', '.join(_defined(node.input, name) for name in node.key)}" if node.key else ""
+            return f"table aggregate {what}{by}{_of(node)}"
         case _:
             return None
+
+
+def pairs_text(pairs: Sequence[tuple[str, str]]) -> str:
+    return ", ".join(mine if mine == theirs else f"{mine} = {theirs}" for mine, theirs in pairs)
+
+
+def _version(version: str | None) -> str:
+    return f", version {version}" if version else ""
 
 
 def _of(node: Node) -> str:
@@ -107,7 +158,7 @@ def _of(node: Node) -> str:
 
 def _defined(node: Node, name: str) -> str:
     """A column with the expression that made it: the same name with another content is another key."""
-    while not isinstance(node, Source | Merge | Join | Aggregate | Apply | Explode):
+    while isinstance(node, Filter | Project | Dedupe | KeyBy | AsTable | Changes):
         if isinstance(node, Project):
             text = dict(node.items).get(name, name)
             if text not in (name, quoted(name)):

@@ -6,7 +6,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from headrace.errors import PlanError
-from headrace.plan.nodes import Aggregate, Apply, Dedupe, Explode, Filter, Join, KeyBy, Merge, Node, Project, Source, walk
+from headrace.plan.nodes import (
+    Aggregate,
+    Apply,
+    AsTable,
+    Changes,
+    Cut,
+    Dedupe,
+    Explode,
+    Filter,
+    Join,
+    KeyBy,
+    Lookup,
+    Merge,
+    Node,
+    Project,
+    Source,
+    TableAggregate,
+    TableJoin,
+    inputs,
+    walk,
+)
 from headrace.plan.queries import QuerySpec
 
 _BATCHES = "leave real-time mode out"
@@ -36,18 +56,30 @@ def _refusal(node: Node) -> tuple[str, str] | None:
         case Dedupe():
             if node.within is not None:
                 return "dedupe(within=…)", f"leave within out, which remembers every key for ever, or {_BATCHES}"
+        case TableJoin():
+            return "a join of two tables", _BATCHES
+        case Lookup():
+            if node.as_of == "event_time":
+                # It waits for the watermark, which stands still until the batch ends.
+                return "a join as of the event's time", f'write as_of="arrival", or {_BATCHES}'
+            return _union(node, "a join with a table")
         case Merge():
-            return _merge(node)
+            return _union(node, "a merge")
+        case AsTable() | Changes() | TableAggregate() | Cut():
+            pass
         case Source() | Filter() | Project() | Explode() | Apply() | KeyBy():
             # What the function of apply() does is not known here; Spark says it when the query starts.
             pass
     return None
 
 
-def _merge(node: Merge) -> tuple[str, str] | None:
-    topics = [source.topic for part in node.inputs for source in walk(part) if isinstance(source, Source)]
+def _union(node: Node, what: str) -> tuple[str, str] | None:
+    """Inputs become one stream of records; Spark wants each of them from a source of its own, with no state before."""
+    before = [part for side in inputs(node) for part in walk(side)]
+    topics = [source.topic for side in inputs(node) for source in walk(side) if isinstance(source, Source)]
     if twice := next((topic for topic in topics if topics.count(topic) > 1), None):
-        return f"a merge that reads the topic {twice!r} twice", f"write it as one stream with a case expression, or {_BATCHES}"
-    if any(isinstance(before, Dedupe | Aggregate) for part in node.inputs for before in walk(part)):
-        return "a merge of streams that keep state", f"merge first and dedupe after it, or {_BATCHES}"
+        return f"{what} that reads the topic {twice!r} twice", _BATCHES
+    if state := next((part for part in before if isinstance(part, Dedupe | Aggregate | Lookup | TableAggregate)), None):
+        line = f"{state.where.file}:{state.where.line}"
+        return f"{what} of what keeps state", f"write what comes of {line} to a topic and read that, or {_BATCHES}"
     return None

@@ -37,7 +37,20 @@ class LiveDisplay:
     def batch(self, batch: Batch, total: Total) -> None:
         self._rows[batch.query] = (batch, total)
         table = Table(title=self._app, title_justify="left", box=None, padding=(0, 2, 0, 0))
-        for column in ("query", "in/s", "out/s", "lag", "watermark", "state rows", "batch ms", "in", "out", "late", "bad"):
+        for column in (
+            "query",
+            "in/s",
+            "out/s",
+            "lag",
+            "watermark",
+            "state rows",
+            "batch ms",
+            "in",
+            "out",
+            "late",
+            "bad",
+            "stale",
+        ):
             table.add_column(column, justify="left" if column in ("query", "watermark") else "right", no_wrap=True)
         for last, all in self._rows.values():
             table.add_row(
@@ -52,6 +65,7 @@ class LiveDisplay:
                 f"{all.rows_out:,}",
                 f"{all.late:,}",
                 f"{all.bad:,}",
+                f"{all.stale:,}",
             )
         self._live.update(table)
 
@@ -123,6 +137,7 @@ def _line(batch: Batch, total: Total) -> str:
     ]
     parts += [f"late {total.late:,}"] if total.late else []
     parts += [f"bad {total.bad:,}"] if total.bad else []
+    parts += [f"stale {total.stale:,}"] if total.stale else []
     return "  ".join(parts)
 
 

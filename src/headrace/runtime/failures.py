@@ -6,11 +6,13 @@ import re
 from dataclasses import dataclass
 
 from headrace.errors import BadRecord, RunError, StateError, Where
-from headrace.plan.nodes import Aggregate, Apply, Explode, Filter, Node, Project, walk
+from headrace.plan.nodes import Aggregate, Apply, Explode, Filter, Node, Project, TableAggregate, walk
 from headrace.plan.queries import QuerySpec
 from headrace.spark.jvm import Failure
 
 _BAD = re.compile(r"HEADRACE_BAD_RECORD topic=(\S+) partition=(\d+) offset=(\d+) cause=(.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
+
+_FORMAT = re.compile(r"HEADRACE_STATE_FORMAT found=(-?\d+) known=(-?\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,13 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
             f"the checkpoint of query {spec.name!r} is damaged: {failure.sentence}",
             where=spec.where,
             fix="bring it back from a copy, or give the query a new name= to begin anew",
+        )
+        return Verdict(error, lasting=True)
+    if match := _FORMAT.search(failure.text):
+        error = StateError(
+            f"the state of query {spec.name!r} has format {match[1]}, and this version of headrace knows format {match[2]}",
+            where=spec.where,
+            fix="run it with the version that wrote it, or give the query a new name= to begin anew",
         )
         return Verdict(error, lasting=True)
     if (
@@ -116,7 +125,7 @@ def _texts(node: Node) -> tuple[str, ...]:
             return tuple(text for _, text in node.items)
         case Explode():
             return (node.expression,)
-        case Aggregate():
+        case Aggregate() | TableAggregate():
             return tuple(text for _, text in node.aggregates)
         case _:
             return ()

@@ -27,6 +27,7 @@ class Batch:
     state_rows: int
     late: int
     bad: int
+    stale: int
     millis: int
     offsets: Offsets = field(default_factory=Offsets, repr=False)
 
@@ -48,6 +49,7 @@ class Total:
     rows_out: int = 0
     late: int = 0
     bad: int = 0
+    stale: int = 0
     restarts: int = 0
 
     def plus(self, batch: Batch) -> Total:
@@ -58,6 +60,7 @@ class Total:
             rows_out=self.rows_out + batch.rows_out,
             late=self.late + batch.late,
             bad=self.bad + batch.bad,
+            stale=self.stale + batch.stale,
         )
 
 
@@ -89,6 +92,7 @@ def _batch(query: str, progress: dict[str, Any]) -> Batch:
         state_rows=sum(int(state.get("numRowsTotal", 0)) for state in states),
         late=sum(int(state.get("numRowsDroppedByWatermark", 0)) for state in states),
         bad=_observed(progress, "bad"),
+        stale=_observed(progress, "stale"),
         millis=millis,
         offsets=_merged(_offsets(source.get("endOffset")) for source in sources),
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace import jars
@@ -22,6 +22,7 @@ from headrace.config import Config
 from headrace.errors import BrokerError, PlanError, RunError, TopicError
 from headrace.plan import durations
 from headrace.plan import realtime as plan_realtime
+from headrace.plan.nodes import Aggregate, Source, walk
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import display as displays
 from headrace.runtime import state
@@ -117,12 +118,15 @@ class _Runner:
     debug: bool
 
     def run(self, specs: Sequence[QuerySpec], until: Literal["now"] | None) -> Summary:
-        jobs = [self._job(spec, until) for spec in specs]
+        at_once = self.mode == "realtime"
+        compiled = {spec.name: compile(spec, self._read, realtime=at_once) for spec in specs}
+        layouts = {name: query.layouts for name, query in compiled.items()}
+        jobs = [self._job(spec, compiled[spec.name].records, until) for spec in specs]
         root = self.config.state
-        for note in state.check(self.spark, root, specs, self._topic_ids(specs)):
+        for note in state.check(self.spark, root, specs, layouts, self._topic_ids(specs)):
             self.display.say(note)
         self._topics(specs)
-        state.record(self.spark, root, specs, self._topic_ids(specs))
+        state.record(self.spark, root, specs, layouts, self._topic_ids(specs))
         if self.mode == "realtime":
             self._realtime(specs)
         progress = _GroupProgress(self.connection, specs, self.display)
@@ -145,14 +149,14 @@ class _Runner:
 
     def _topics(self, specs: Sequence[QuerySpec]) -> None:
         """What is read must be there, unless the application itself writes it; what is written is created."""
-        written = dict.fromkeys(topic for spec in specs for topic in spec.topics)
+        written = {topic: spec for spec in specs for topic in spec.topics}
         for read in dict.fromkeys(source for spec in specs for source in spec.sources if source.topic not in written):
             try:
                 topics.require(self.connection, read.topic)
             except TopicError as e:
                 raise TopicError(e.message, where=read.where, fix=e.fix) from e
-        for topic in written:
-            if topics.ensure(self.connection, topic):
+        for topic, spec in written.items():
+            if topics.ensure(self.connection, topic, config=_topic_config(spec)):
                 self.display.say(f"created the topic {topic}")
 
     def _realtime(self, specs: Sequence[QuerySpec]) -> None:
@@ -168,12 +172,12 @@ class _Runner:
         """In microseconds."""
         return durations.parse(self.config.realtime_batch) or 0
 
-    def _job(self, spec: QuerySpec, until: Literal["now"] | None) -> Job:
+    def _read(self, source: Source) -> DataFrame:
+        batch = None if self.mode == "realtime" else self.config.batch
+        return kafka_source.read(self.spark, source, self.connection, batch=batch)
+
+    def _job(self, spec: QuerySpec, records: DataFrame, until: Literal["now"] | None) -> Job:
         at_once = self.mode == "realtime"
-        batch = None if at_once else self.config.batch
-        records = compile(
-            spec, lambda node: kafka_source.read(self.spark, node, self.connection, batch=batch), realtime=at_once
-        )
         place = state.location(self.config.state, spec)
 
         def start() -> StreamingQuery:
@@ -243,6 +247,14 @@ class _GroupProgress:
         else:
             self._committed.update(changed)
             self._refused = False
+
+
+def _topic_config(spec: QuerySpec) -> dict[str, str]:
+    """Of a table's topic the log keeps the newest record of each key; of one by windows, as long as of any other topic."""
+    if spec.node.kind != "table" or not spec.node.key:
+        return {}
+    windows = any(isinstance(node, Aggregate) and node.window is not None for node in walk(spec.node))
+    return {"cleanup.policy": "compact,delete" if windows else "compact"}
 
 
 @contextmanager

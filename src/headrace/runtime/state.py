@@ -16,8 +16,11 @@ from headrace.errors import ConfigError, StateError
 from headrace.plan.queries import QuerySpec
 from headrace.spark import jvm
 
+Layouts = Mapping[str, Sequence[str]]
+"""What the rows look like that each query's own operators keep, which is more than the plan knows: their types."""
+
 _FILE = "headrace.json"
-_PARTS = ("reads", "keeps", "writes", "topics")
+_PARTS = ("reads", "keeps", "layout", "writes", "topics")
 
 
 def location(root: str, spec: QuerySpec) -> str:
@@ -53,7 +56,9 @@ def owned(root: str, app: str) -> Generator[None]:
         yield
 
 
-def check(spark: SparkSession, root: str, specs: Sequence[QuerySpec], topic_ids: Mapping[str, str]) -> list[str]:
+def check(
+    spark: SparkSession, root: str, specs: Sequence[QuerySpec], layouts: Layouts, topic_ids: Mapping[str, str]
+) -> list[str]:
     """Compares every checkpoint with the program, before anything starts; returns what the user should know."""
     place = f"{root.rstrip('/')}/{specs[0].app}"
     known = {name: _read(spark, f"{place}/{name}") for name in jvm.folders(spark, place)}
@@ -61,24 +66,25 @@ def check(spark: SparkSession, root: str, specs: Sequence[QuerySpec], topic_ids:
     notes: list[str] = []
     for spec in specs:
         if (before := known.get(spec.name)) is not None:
-            _same(spec, before, _manifest(spec, topic_ids), location(root, spec))
+            _same(spec, before, _manifest(spec, layouts, topic_ids), location(root, spec))
         else:
             notes += _renamed(spec, known, {spec.name for spec in specs}, place)
     return notes
 
 
-def record(spark: SparkSession, root: str, specs: Sequence[QuerySpec], topic_ids: Mapping[str, str]) -> None:
+def record(spark: SparkSession, root: str, specs: Sequence[QuerySpec], layouts: Layouts, topic_ids: Mapping[str, str]) -> None:
     """Writes down what each checkpoint is made for, if that is not there yet."""
     for spec in specs:
-        place, now = location(root, spec), _manifest(spec, topic_ids)
+        place, now = location(root, spec), _manifest(spec, layouts, topic_ids)
         if _read(spark, place) != now:
             jvm.write_text(spark, f"{place}/{_FILE}", json.dumps(now, indent=2))
 
 
-def _manifest(spec: QuerySpec, topic_ids: Mapping[str, str]) -> dict[str, Any]:
+def _manifest(spec: QuerySpec, layouts: Layouts, topic_ids: Mapping[str, str]) -> dict[str, Any]:
     return {
         "reads": [source.topic + (f" (time {source.time})" if source.time else "") for source in spec.sources],
         "keeps": list(spec.state),
+        "layout": list(layouts[spec.name]),
         "writes": list(spec.topics),
         "topics": {source.topic: topic_ids[source.topic] for source in spec.sources if source.topic in topic_ids},
     }
@@ -101,10 +107,10 @@ def _read(spark: SparkSession, place: str) -> dict[str, Any] | None:
 
 
 def _same(spec: QuerySpec, before: dict[str, Any], now: dict[str, Any], place: str) -> None:
-    for part in ("reads", "keeps"):
+    for part, verb in (("reads", "reads"), ("keeps", "keeps"), ("layout", "keeps")):
         if before[part] != now[part]:
             raise StateError(
-                f"query {spec.name!r} has a checkpoint that {part} other things\n"
+                f"query {spec.name!r} has a checkpoint that {verb} other things\n"
                 f"  was: {'; '.join(before[part]) or 'nothing'}\n  now: {'; '.join(now[part]) or 'nothing'}",
                 where=spec.where,
                 fix=f'undo the change, begin anew under another name (to(…, name="{spec.name}-2")), or delete {place}',

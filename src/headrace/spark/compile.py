@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame
@@ -14,54 +15,67 @@ from headrace.plan.nodes import (
     TIME,
     Aggregate,
     Apply,
+    AsTable,
+    Changes,
+    Cut,
     Dedupe,
     Explode,
     Filter,
     Join,
     KeyBy,
+    Lookup,
     Merge,
     Node,
     Project,
     Source,
+    TableAggregate,
+    TableJoin,
     inputs,
     walk,
 )
 from headrace.plan.queries import QuerySpec
-from headrace.spark import functions, joins, jvm, windows
+from headrace.spark import functions, joins, jvm, tables, windows
 from headrace.spark.columns import column
-from headrace.spark.decode import decode
+from headrace.spark.decode import decode, fields_of
 from headrace.spark.encode import encode
+from headrace.spark.tables import Kernel, Table
 
 Read = Callable[[Source], DataFrame]
 
 
-def compile(spec: QuerySpec, read: Read, *, realtime: bool = False) -> DataFrame:
-    """The records the query writes: key, value, topic. `read` gives the records of a source's topic."""
-    records = encode(rows(spec, read), spec)
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The rows a query gives, the records it writes of them (key, value, topic), and what its operators' state looks like."""
+
+    rows: DataFrame
+    records: DataFrame
+    layouts: tuple[str, ...]
+
+
+def compile(spec: QuerySpec, read: Read, *, realtime: bool = False) -> Compiled:
+    """`read` gives the records of a source's topic."""
+    kernel = Kernel(spec.mode, at_once=realtime)
+    rows = _rows(spec.node, read, kernel)
+    records = encode(rows, spec)
     try:
         jvm.check_streaming(records, spec.mode)
         if realtime:
             jvm.check_realtime(records)
     except AnalysisException as e:
         raise PlanError(explain(e), where=spec.where) from e
-    return records
+    return Compiled(rows, records, tuple(kernel.layouts))
 
 
-def rows(spec: QuerySpec, read: Read) -> DataFrame:
-    """The rows the query gives, before they are encoded."""
-    nodes = walk(spec.node)
+def _rows(end: Node, read: Read, kernel: Kernel) -> DataFrame:
+    nodes = walk(end)
     watermark = any(_needs_watermark(node) for node in nodes)
-    frames: dict[int, DataFrame] = {}
-
-    def frame(node: Node) -> DataFrame:
-        return frames[id(node)]
-
+    built = _Built(read, kernel, watermark, {}, {})
     for node in nodes:
         try:
-            frames[id(node)] = _frame(node, frame, read, watermark=watermark)
+            built.add(node)
         except PySparkException as e:
             raise PlanError(explain(e), where=node.where) from e
-    return frame(spec.node)
+    return tables.flat(end, built.changes(end)) if id(end) in built.tables else built.frame(end)
 
 
 def _needs_watermark(node: Node) -> bool:
@@ -70,43 +84,104 @@ def _needs_watermark(node: Node) -> bool:
             return node.window is not None
         case Dedupe():
             return node.within is not None
-        case Join():
-            return True
-        case Apply():
+        case Lookup():
+            return node.as_of == "event_time"
+        case Join() | Apply():
             return True
         case _:
             return False
 
 
-def _frame(node: Node, frame: Callable[[Node], DataFrame], read: Read, *, watermark: bool) -> DataFrame:
-    if node.udfs:
-        functions.register(frame(inputs(node)[0]).sparkSession, node.udfs, node.where)
-    match node:
-        case Source():
-            return decode(read(node), node, watermark=watermark)
-        case Filter():
-            return frame(node.input).where(node.condition)
-        case Project():
-            columns = [F.expr(text).alias(name) for name, text in node.items]
-            return frame(node.input).select(*columns, *node.hidden)
-        case Explode():
-            kept = [column(name) for name in node.columns if name != node.name]
-            return frame(node.input).select(*kept, F.explode(F.expr(node.expression)).alias(node.name), *node.hidden)
-        case Apply():
-            return _apply(node, frame(node.input))
-        case Merge():
-            first, *others = [frame(source).select(*map(column, node.columns), *node.hidden) for source in node.inputs]
-            for other in others:
-                first = first.union(other)
-            return first
-        case Join():
-            return joins.join(node, frame(node.left), frame(node.right))
-        case Dedupe():
-            return _dedupe(node, frame(node.input))
-        case KeyBy():
-            return frame(node.input)
-        case Aggregate():
-            return windows.aggregate(node, frame(node.input))
+@dataclass(frozen=True, slots=True)
+class _Built:
+    """What is compiled so far: a frame for each stream, changes for each table that the kernel keeps."""
+
+    read: Read
+    kernel: Kernel
+    watermark: bool
+    frames: dict[int, DataFrame]
+    tables: dict[int, Table]
+
+    def frame(self, node: Node) -> DataFrame:
+        return self.frames[id(node)]
+
+    def table(self, node: Node) -> Table:
+        return self.tables[id(node)]
+
+    def changes(self, node: Node) -> Table:
+        """With the row before; made once, whoever asks."""
+        self.tables[id(node)] = tables.newest(self.table(node), node, self.kernel)
+        return self.table(node)
+
+    def add(self, node: Node) -> None:
+        if node.udfs:
+            source = inputs(node)[0]
+            known = self.table(source).frame if id(source) in self.tables else self.frame(source)
+            functions.register(known.sparkSession, node.udfs, node.where)
+        made = self._table(node) if node.kind == "table" else None
+        if made is not None:
+            self.tables[id(node)] = made
+        else:
+            self.frames[id(node)] = self._frame(node)
+
+    def _table(self, node: Node) -> Table | None:
+        """None for what Spark aggregates itself: rows that replace each other, without the ones before."""
+        match node:
+            case Source():
+                return tables.upserts(self._decoded(node), node)
+            case AsTable():
+                return tables.upserts(self.frame(node.input), node)
+            case Filter() if id(node.input) in self.tables:
+                return tables.filter(node, self.table(node.input))
+            case Project() if id(node.input) in self.tables:
+                return tables.project(node, self.table(node.input))
+            case TableJoin():
+                return tables.join(node, self.changes(node.left), self.changes(node.right), self.kernel)
+            case TableAggregate():
+                return tables.aggregate(node, self.changes(node.input), self.kernel)
+            case _:
+                return None
+
+    def _frame(self, node: Node) -> DataFrame:
+        frame = self.frame
+        match node:
+            case Source():
+                return self._decoded(node)
+            case Filter():
+                return frame(node.input).where(node.condition)
+            case Project():
+                columns = [F.expr(text).alias(name) for name, text in node.items]
+                return frame(node.input).select(*columns, *node.hidden)
+            case Explode():
+                kept = [column(name) for name in node.columns if name != node.name]
+                return frame(node.input).select(*kept, F.explode(F.expr(node.expression)).alias(node.name), *node.hidden)
+            case Apply():
+                return _apply(node, frame(node.input))
+            case Merge():
+                first, *others = [frame(source).select(*map(column, node.columns), *node.hidden) for source in node.inputs]
+                for other in others:
+                    first = first.union(other)
+                return first
+            case Join():
+                return joins.join(node, frame(node.left), frame(node.right))
+            case Lookup():
+                return tables.lookup(node, frame(node.stream), self.table(node.table), self.kernel)
+            case Changes():
+                return tables.changes(node, self.changes(node.input))
+            case Dedupe():
+                return _dedupe(node, frame(node.input))
+            case KeyBy():
+                return frame(node.input)
+            case Aggregate():
+                return windows.aggregate(node, frame(node.input))
+            case AsTable() | TableJoin() | TableAggregate() | Cut():
+                raise AssertionError(f"{type(node).__name__} is no stream of a query")
+
+    def _decoded(self, source: Source) -> DataFrame:
+        if source.origin is not None:
+            rows = _rows(source.origin, self.read, Kernel("update"))
+            source = replace(source, fields=fields_of(rows.select(*map(column, source.origin.columns)).schema))
+        return decode(self.read(source), source, watermark=self.watermark)
 
 
 def _apply(node: Apply, frame: DataFrame) -> DataFrame:

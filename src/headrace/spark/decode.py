@@ -9,9 +9,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from headrace.plan.nodes import TIME, Source
-from headrace.plan.schema import ddl
+from headrace.plan.schema import Fields, ddl, plain
 from headrace.spark import jvm
 from headrace.spark.columns import path
+from headrace.spark.tables import DELETED
 
 ADVANCE = "advance"
 BAD = "_bad"
@@ -27,9 +28,13 @@ def decode(records: DataFrame, source: Source, *, watermark: bool) -> DataFrame:
         F.col("partition").alias("_partition"),
         F.col("offset").alias("_offset"),
         F.col("timestamp").alias("_timestamp"),
+        *([F.col("value").isNull().alias(DELETED)] if source.kind == "table" else []),
         *([F.col(ADVANCE)] if advances else []),
     )
     time = F.col("_timestamp") if source.time is None else F.col(path("_row", source.time))
+    if source.kind == "table":
+        # A delete has no columns, so no time of its own.
+        time = F.coalesce(time, F.col("_timestamp"))
     if advances:
         time = F.coalesce(F.col(ADVANCE), time)
     rows = rows.select("*", time.alias(TIME))
@@ -37,31 +42,63 @@ def decode(records: DataFrame, source: Source, *, watermark: bool) -> DataFrame:
         rows = rows.withWatermark(TIME, f"{source.lateness // 1000} milliseconds")
     if advances:
         # An observation keeps the optimizer from moving the filter below the watermark, where no advance would arrive.
-        rows = rows.observe(f"advances-{source.topic}", F.count_if(F.col(ADVANCE).isNotNull()).alias("advances")).where(
-            F.col(ADVANCE).isNull()
-        )
+        rows = rows.observe(
+            f"advances-{source.kind}-{source.topic}", F.count_if(F.col(ADVANCE).isNotNull()).alias("advances")
+        ).where(F.col(ADVANCE).isNull())
     if source.bad == "skip":
         rows = rows.observe(bad_metric(source), F.count_if(F.col(f"_row.{BAD}").isNotNull()).alias("bad"))
     # Asked of every row, whatever columns are used: a decoder that nobody asks is pruned away, and its refusals with it.
     rows = rows.where(F.col(f"_row.{BAD}").isNull())
     columns = [F.col(path("_row", name)).alias(name) for name in source.columns]
-    return rows.select(*columns, *source.hidden)
+    return rows.select(*columns, *source.hidden, *(("_offset", DELETED) if source.kind == "table" else ()))
+
+
+def fields_of(type: StructType) -> Fields:
+    """As a source declares them."""
+    return tuple((field.name, field.dataType.simpleString()) for field in type.fields)
 
 
 def bad_metric(source: Source) -> str:
     """The name under which a query's progress counts the records of this source that were skipped."""
-    return f"bad-{source.topic}"
+    return f"bad-{source.kind}-{source.topic}"
 
 
 def _value(records: DataFrame, source: Source, advances: bool) -> Column:
+    row = _row(records, source)
+    if source.kind == "table":
+        row = F.when(F.col("value").isNull(), _delete(source)).otherwise(row)
+    return F.when(F.col(ADVANCE).isNull(), row) if advances else row
+
+
+def _delete(source: Source) -> Column:
+    """A record without a value: its key, as the columns of the key, says which row is no more."""
+    text = F.col("key").cast("string")
+    kinds = {name: plain(kind) for name, kind in source.fields}
+    parsed = F.from_json(text, ddl(tuple((name, kinds[name]) for name in source.key)))
+    key: dict[str, Column] = {}
+    for name in source.key:
+        alone = F.lit(None) if len(source.key) > 1 else F.expr(f"try_cast(cast(key as string) as {kinds[name]})")
+        key[name] = alone if kinds[name] == "string" and len(source.key) == 1 else F.coalesce(alone, parsed.getField(name))
+    missing = F.lit(False)
+    for value in key.values():
+        missing = missing | value.isNull()
+    bad = F.when(missing, F.lit(f"no value, and a key that is not {', '.join(source.key)}: it deletes nothing"))
+    if source.bad == "fail":
+        bad = F.when(bad.isNotNull(), F.raise_error(_refusal(bad)).cast("string"))
+    fields = [key.get(name, F.lit(None)).cast(kinds[name]).alias(name) for name, _ in source.fields]
+    return F.struct(*fields, bad.alias(BAD))
+
+
+def _row(records: DataFrame, source: Source) -> Column:
     value = F.col("value")
+    needed = {*source.key, *([source.time] if source.time else []), *([source.version] if source.version else [])}
     match source.format:
         case "json":
             schema = cast("StructType", StructType.fromDDL(ddl(source.fields)))
-            if source.time is not None:
-                # Without its time an event has no place in a stream: it counts as a bad record.
-                schema[source.time].nullable = False
-            decoded = jvm.decode_json(
+            for name in needed:
+                # Without its time an event has no place in a stream, without its key a row none in a table: it is a bad record.
+                schema[name].nullable = False
+            return jvm.decode_json(
                 records.sparkSession,
                 value,
                 F.col("topic"),
@@ -70,15 +107,18 @@ def _value(records: DataFrame, source: Source, advances: bool) -> Column:
                 schema=schema,
                 fail=source.bad == "fail",
             )
-            return F.when(F.col(ADVANCE).isNull(), decoded) if advances else decoded
         case "text":
             text = value.cast("string")
             bad = F.when(~F.is_valid_utf8(text), F.lit("invalid UTF-8"))
             if source.bad == "fail":
                 bad = F.when(bad.isNotNull(), F.raise_error(_refusal(bad)).cast("string"))
-            return F.struct(text.alias("value"), bad.alias(BAD))
+            return F.struct(*_record_key(source), text.alias("value"), bad.alias(BAD))
         case "bytes":
-            return F.struct(value.alias("value"), F.lit(None).cast("string").alias(BAD))
+            return F.struct(*_record_key(source), value.alias("value"), F.lit(None).cast("string").alias(BAD))
+
+
+def _record_key(source: Source) -> list[Column]:
+    return [F.col("key").cast("string").alias(name) for name in source.key]
 
 
 def _refusal(cause: Column) -> Column:

@@ -8,6 +8,7 @@ from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType
 
 from headrace.plan.queries import QuerySpec
 from headrace.spark.columns import column
+from headrace.spark.tables import DELETED
 
 _JSON = {
     "ignoreNullFields": "false",
@@ -20,7 +21,10 @@ def encode(rows: DataFrame, spec: QuerySpec) -> DataFrame:
     """The columns key, value and topic, as Spark's Kafka sink takes them."""
     topics = [F.lit(topic) for topic in spec.topics]
     topic = topics[0] if len(topics) == 1 else F.explode(F.array(*topics))
-    return rows.select(_key(rows, spec).alias("key"), _json(spec.node.columns).alias("value"), topic.alias("topic"))
+    value = _json(spec.node.columns)
+    if DELETED in rows.columns:
+        value = F.when(~F.col(DELETED), value)
+    return rows.select(_key(rows, spec).alias("key"), value.alias("value"), topic.alias("topic"))
 
 
 def _key(rows: DataFrame, spec: QuerySpec) -> Column:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -12,7 +13,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from headrace.errors import PlanError
 
@@ -108,11 +109,8 @@ def _field(packed: bytes, at: int) -> tuple[bytes | None, int]:
 
 def check_streaming(frame: DataFrame, mode: str) -> None:
     """What Spark says of a streaming plan when a query starts, said before it starts."""
-    jvm = _jvm(frame.sparkSession)
-    modes = jvm.org.apache.spark.sql.streaming.OutputMode
-    output = modes.Append() if mode == "append" else modes.Update()
-    checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
-    checker.checkForStreaming(frame._jdf.queryExecution().analyzed(), output)  # pyright: ignore
+    checker = _jvm(frame.sparkSession).org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+    checker.checkForStreaming(frame._jdf.queryExecution().analyzed(), _mode(frame, mode))  # pyright: ignore
 
 
 def check_realtime(frame: DataFrame) -> None:
@@ -136,9 +134,92 @@ def decode_json(
         decoded = _jvm(spark).headrace.kernel.json.JsonDecoder.column(*columns, schema.json(), fail)
     except IllegalArgumentException as error:
         raise PlanError(str(error).partition("\n")[0]) from None
+    return _column(decoded)
+
+
+NO_VERSION = -(2**63)
+"""The version of a change that holds whatever is known."""
+
+
+def gather(changes: DataFrame, *, at_once: bool) -> DataFrame:
+    """Changes with keys -> blocks by key, for an operator; with `at_once`, none waits for another."""
+    return DataFrame(_operators(changes).gather(changes._jdf, at_once), changes.sparkSession)  # pyright: ignore
+
+
+def newest(blocks: DataFrame, *, remember: bool, mode: str) -> DataFrame:
+    return DataFrame(_operators(blocks).newest(blocks._jdf, remember, _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
+
+
+def lookup(blocks: DataFrame, *, outer: bool, versioned: bool, remember: bool, mode: str) -> DataFrame:
+    out = _operators(blocks).lookup(blocks._jdf, outer, versioned, remember, _mode(blocks, mode))  # pyright: ignore
+    return DataFrame(out, blocks.sparkSession)
+
+
+def as_of(blocks: DataFrame, *, outer: bool, history: int, mode: str) -> DataFrame:
+    return DataFrame(_operators(blocks).asOf(blocks._jdf, outer, history, _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
+
+
+def table_join(blocks: DataFrame, *, key_fields: int, left: bool, right: bool, by: str, mode: str) -> DataFrame:
+    out = _operators(blocks).join(blocks._jdf, key_fields, left, right, by.upper(), _mode(blocks, mode))  # pyright: ignore
+    return DataFrame(out, blocks.sparkSession)
+
+
+def settle(blocks: DataFrame, *, mode: str) -> DataFrame:
+    return DataFrame(_operators(blocks).settle(blocks._jdf, _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
+
+
+class Split:
+    """Aggregate expressions over a frame's columns: the arguments of the calls in them, and what to make of their results."""
+
+    def __init__(self, frame: DataFrame, expressions: Sequence[Column]) -> None:
+        spark = frame.sparkSession
+        columns: Any = spark.sparkContext._gateway.new_array(_jvm(spark).org.apache.spark.sql.Column, len(expressions))  # pyright: ignore
+        for i, expression in enumerate(expressions):
+            columns[i] = expression._jc  # pyright: ignore
+        try:
+            self.split: Any = _jvm(spark).headrace.kernel.table.aggregate.Split.of(frame._jdf, columns)  # pyright: ignore
+        except IllegalArgumentException as error:
+            raise PlanError(str(error).partition("\n")[0]) from None
+        self.arguments = [_column(column) for column in self.split.arguments()]
+        self.results = [_column(column) for column in self.split.results()]
+        self.type = StructType.fromJson(json.loads(self.split.type().json()))
+
+
+def table_aggregate(blocks: DataFrame, split: Split, *, whole: bool, mode: str) -> DataFrame:
+    out = _operators(blocks).aggregate(blocks._jdf, split.split, whole, _mode(blocks, mode))  # pyright: ignore
+    return DataFrame(out, blocks.sparkSession)
+
+
+def unpack_pair(packed: Column, left: StructType, right: StructType) -> Column:
+    """The bytes of two rows as a struct of `left` and `right`, either of which may be null."""
+    both = StructType([StructField("left", left), StructField("right", right)])
+    return _column(_active().headrace.kernel.table.Unpack.pair(packed._jc, both.json()))  # pyright: ignore
+
+
+def unpack_row(packed: Column, type: StructType) -> Column:
+    """The bytes of a row as a struct. Select it once under a name, as with `decode_json`."""
+    return _column(_active().headrace.kernel.table.Unpack.row(packed._jc, type.json()))  # pyright: ignore
+
+
+def _operators(frame: DataFrame) -> Any:
+    return _jvm(frame.sparkSession).headrace.kernel.table.Operators
+
+
+def _mode(frame: DataFrame, mode: str) -> Any:
+    modes = _jvm(frame.sparkSession).org.apache.spark.sql.streaming.OutputMode
+    return modes.Append() if mode == "append" else modes.Update()
+
+
+def _active() -> Any:
+    spark = SparkSession.getActiveSession()
+    assert spark is not None
+    return _jvm(spark)
+
+
+def _column(column: Any) -> Column:
     from pyspark.sql.classic.column import Column as ClassicColumn
 
-    return ClassicColumn(decoded)
+    return ClassicColumn(column)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,9 +69,8 @@ class Driver:
         self._batches: list[Batch] = []
         self._seen: dict[str, int] = {}
         jvm.memory_log_create(self._spark, self._log)
-        frames = {spec.name: spark_compile.rows(spec, self._read) for spec in self._specs}
-        self._records = {spec.name: spark_compile.compile(spec, self._read) for spec in self._specs}
-        self._schemas = {topic: frames[spec.name].schema for spec in self._specs for topic in spec.topics}
+        self._compiled = {spec.name: spark_compile.compile(spec, self._read) for spec in self._specs}
+        self._schemas = {topic: self._compiled[spec.name].rows.schema for spec in self._specs for topic in spec.topics}
 
     @property
     def now(self) -> datetime:
@@ -86,19 +85,21 @@ class Driver:
         They are read in one batch with all else that was fed since the last `cut` or `run`. `key` names the column that is
         the records' key. In a text table a line of dashes ends a batch.
         """
-        source = self._sources.get(topic)
-        if source is None:
-            raise PlanError(
-                f"the app does not read the topic {topic!r}",
-                where=call_site().where,
-                fix=f"it reads: {', '.join(sorted(self._sources))}",
-            )
+        source = self._source(topic)
         batches: list[list[Any]] = parse(rows, dict(source.fields)) if isinstance(rows, str) else [list(rows)]
         for number, batch in enumerate(batches):
             if number:
                 self.cut()
             records = [self._record(source, row, key) for row in batch]
             jvm.memory_log_append(self._spark, self._log, topic, records)
+        return self
+
+    def delete(self, topic: str, *keys: Any) -> Driver:
+        """Appends records without a value: they delete the rows of these keys; a key is a value, or a dict of its columns."""
+        self._source(topic)
+        for key in keys:
+            text = json.dumps(key, default=_json) if isinstance(key, Mapping) else str(key)
+            jvm.memory_log_append(self._spark, self._log, topic, [(text.encode(), None, _micros(self._now), 0)])
         return self
 
     def cut(self) -> Driver:
@@ -144,12 +145,16 @@ class Driver:
         return self
 
     def rows(self, topic: str) -> list[Row]:
-        """All rows written to a topic, in order; timestamps as datetimes."""
-        return [row for _, row in self._written(topic)]
+        """All rows written to a topic, in order, without the deletes; timestamps as datetimes."""
+        return [row for _, row in self._written(topic) if row is not None]
+
+    def changes(self, topic: str) -> list[tuple[str | None, Row | None]]:
+        """All that was written to a topic, in order: the key and the row, which is None where it was deleted."""
+        return list(self._written(topic))
 
     def table(self, topic: str) -> dict[str | None, Row]:
-        """The newest row of each key written to a topic."""
-        return dict(self._written(topic))
+        """The newest row of each key written to a topic, without those that were deleted."""
+        return {key: row for key, row in dict(self._written(topic)).items() if row is not None}
 
     def batches(self, query: str | None = None) -> list[Batch]:
         """What the queries reported of each batch: rows in and out, late and bad ones, state, watermark."""
@@ -173,11 +178,22 @@ class Driver:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def _source(self, topic: str) -> Source:
+        source = self._sources.get(topic)
+        if source is None:
+            raise PlanError(
+                f"the app does not read the topic {topic!r}",
+                where=call_site().where,
+                fix=f"it reads: {', '.join(sorted(self._sources))}",
+            )
+        return source
+
     def _read(self, source: Source) -> DataFrame:
         return memory.read(self._spark, source, self._log)
 
     def _start(self, spec: QuerySpec) -> StreamingQuery:
-        writer = self._records[spec.name].writeStream.format(memory.FORMAT).options(log=self._log, topic=spec.topics[0])
+        records = self._compiled[spec.name].records
+        writer = records.writeStream.format(memory.FORMAT).options(log=self._log, topic=spec.topics[0])
         return writer.outputMode(spec.mode).option("checkpointLocation", str(self._folder / spec.name)).start()
 
     def _process(self, spec: QuerySpec) -> None:
@@ -212,7 +228,7 @@ class Driver:
                 if isinstance(fields[source.time], datetime):
                     self._now = max(self._now, at(fields[source.time]))
             self._known(source, (*fields, *([key] if key else [])))
-            name = None if key is None else fields.get(key)
+            name = fields.get(key) if key is not None else _key(source, fields)
             value = _plain(fields["value"]) if source.format != "json" else json.dumps(fields, default=_json)
             return None if name is None else str(name).encode(), _bytes(value), _micros(self._now), 0
         return None, _bytes(row), _micros(self._now), 0
@@ -223,7 +239,7 @@ class Driver:
             if name not in source.columns:
                 raise unknown_column(name, source.columns, of=f"the stream {source.topic!r}", where=call_site().where)
 
-    def _written(self, topic: str) -> Iterable[tuple[str | None, Row]]:
+    def _written(self, topic: str) -> Iterable[tuple[str | None, Row | None]]:
         schema = self._schemas.get(topic)
         if schema is None:
             raise PlanError(
@@ -232,13 +248,21 @@ class Driver:
                 fix=f"it writes: {', '.join(sorted(self._schemas))}",
             )
         for record in jvm.memory_log_read(self._spark, self._log, topic):
-            yield None if record.key is None else record.key.decode(), _row(record.value or b"{}", schema)
+            row = None if record.value is None else _row(record.value, schema)
+            yield None if record.key is None else record.key.decode(), row
 
 
 def _row(value: bytes, schema: StructType) -> Row:
     row: Row = json.loads(value)
     times = {field.name for field in schema.fields if isinstance(field.dataType, TimestampType)}
     return {name: at(cell) if name in times and cell is not None else cell for name, cell in row.items()}
+
+
+def _key(source: Source, fields: Mapping[str, Any]) -> Any:
+    """A table's records have its key as theirs."""
+    if len(source.key) < 2:
+        return fields.get(source.key[0]) if source.key else None
+    return json.dumps({name: fields.get(name) for name in source.key}, default=_json)
 
 
 def _bytes(value: Any) -> bytes | None:

@@ -1,0 +1,105 @@
+package headrace.kernel.table;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.classic.ExpressionUtils;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.IterableOnce;
+import scala.collection.immutable.Seq;
+
+/**
+ * Rows with a key -> blocks: on the way to an operator all changes of a task that have the same key travel together.
+ *
+ * <p>Spark then shuffles, sorts and hands over a few large rows instead of many small ones. The columns: key before and after
+ * (structs), side, time, time of the row before, version, sequence, row before and after (structs). A change that moves a row from one
+ * key to another is two: a delete there, an insert here.
+ */
+public final class Gather extends TableGenerator {
+  public static final StructType TYPE = new StructType().add("key", DataTypes.BinaryType).add("block", DataTypes.BinaryType);
+  private static final int KEY_BEFORE = 0, KEY_AFTER = 1, SIDE = 2, TIME = 3, BEFORE_TIME = 4, VERSION = 5, SEQUENCE = 6, BEFORE = 7, AFTER = 8;
+  private static final int MOST = 16 << 20;
+
+  private final boolean atOnce;
+  private transient Map<Bytes, BlockBuilder> blocks;
+  private transient int size;
+
+  Gather(boolean atOnce, Seq<Expression> children) {
+    super(children);
+    this.atOnce = atOnce;
+  }
+
+  /** With {@code atOnce} every row is a block of its own: nothing waits. */
+  public static Column column(Column[] columns, boolean atOnce) {
+    return ExpressionUtils.column(new Gather(atOnce, expressions(columns)));
+  }
+
+  @Override
+  public StructType elementSchema() {
+    return TYPE;
+  }
+
+  @Override
+  public IterableOnce<InternalRow> eval(InternalRow input) {
+    if (blocks == null) blocks = new HashMap<>();
+    UnsafeRow row = (UnsafeRow) input;
+    boolean was = !row.isNullAt(KEY_BEFORE);
+    boolean is = !row.isNullAt(KEY_AFTER);
+    Bytes before = was ? Bytes.of(struct(row, KEY_BEFORE)) : null;
+    Bytes after = is ? Bytes.of(struct(row, KEY_AFTER)) : null;
+    if (was && is && before.equals(after)) {
+      add(after, row, true, true);
+    } else {
+      if (was) add(before, row, true, false);
+      if (is) add(after, row, false, true);
+    }
+    return atOnce || size > MOST ? flush() : none();
+  }
+
+  private void add(Bytes key, UnsafeRow row, boolean withBefore, boolean withAfter) {
+    BlockBuilder block = blocks.get(key);
+    if (block == null) blocks.put(key, block = new BlockBuilder(256));
+    UnsafeRow before = withBefore && !row.isNullAt(BEFORE) ? struct(row, BEFORE) : null;
+    UnsafeRow after = withAfter && !row.isNullAt(AFTER) ? struct(row, AFTER) : null;
+    int was = block.size();
+    block.add(
+        (byte) row.getInt(SIDE), row.getLong(TIME), row.getLong(BEFORE_TIME), row.getLong(VERSION), row.getLong(SEQUENCE),
+        before == null ? null : before.getBaseObject(), before == null ? 0 : before.getBaseOffset(), before == null ? -1 : before.getSizeInBytes(),
+        after == null ? null : after.getBaseObject(), after == null ? 0 : after.getBaseOffset(), after == null ? -1 : after.getSizeInBytes());
+    size += block.size() - was;
+  }
+
+  private UnsafeRow struct(UnsafeRow row, int ordinal) {
+    return row.getStruct(ordinal, ((StructType) children().apply(ordinal).dataType()).size());
+  }
+
+  @Override
+  public IterableOnce<InternalRow> terminate() {
+    return blocks == null ? none() : flush();
+  }
+
+  private IterableOnce<InternalRow> flush() {
+    List<InternalRow> rows = new ArrayList<>(blocks.size());
+    blocks.forEach((key, block) -> rows.add(new GenericInternalRow(new Object[] {key.array(), block.build()})));
+    blocks.clear();
+    size = 0;
+    return iterator(rows.iterator());
+  }
+
+  @Override
+  protected TableGenerator with(Seq<Expression> children) {
+    return new Gather(atOnce, children);
+  }
+
+  @Override
+  public String prettyName() {
+    return "headrace_gather";
+  }
+}

@@ -1,0 +1,106 @@
+package headrace.kernel.table;
+
+import java.util.Iterator;
+import java.util.List;
+import java.util.NoSuchElementException;
+import org.apache.spark.sql.streaming.OutputMode;
+import org.apache.spark.sql.streaming.TimeMode;
+import org.apache.spark.sql.streaming.TimerValues;
+import org.apache.spark.sql.streaming.ValueState;
+
+/**
+ * Events joined with the row of a table as it is when they arrive. Left: events, right: the table's changes.
+ *
+ * <p>Keeps the newest row of each key ({@link Kept}). Within a batch an event sees the changes that arrived before it or with it.
+ */
+final class Lookup extends Operator {
+  private final boolean outer;
+  private final boolean versioned;
+  private final boolean remember;
+  private transient ValueState<byte[]> newest;
+
+  Lookup(boolean outer, boolean versioned, boolean remember) {
+    this.outer = outer;
+    this.versioned = versioned;
+    this.remember = remember;
+  }
+
+  @Override
+  public void init(OutputMode mode, TimeMode time) {
+    newest = value("newest");
+  }
+
+  @Override
+  Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
+    Kept before = Kept.read(newest.get());
+    if (input.right().isEmpty()) return joined(input.left(), new long[0], new Kept[] {before}, 0);
+    List<Change> changes = ordered(input.right());
+    long[] from = new long[changes.size()];
+    Kept[] rows = new Kept[changes.size() + 1];
+    rows[0] = before;
+    int known = 0;
+    for (Change change : changes) {
+      if (versioned && rows[known].refuses(change)) continue;
+      // What was appended later arrived later, whatever its clock says.
+      from[known] = known == 0 ? change.time() : Math.max(from[known - 1], change.time());
+      rows[known + 1] = rows[known].with(change);
+      known++;
+    }
+    Newest.keep(newest, before, rows[known], remember);
+    return joined(input.left(), java.util.Arrays.copyOf(from, known), rows, changes.size() - known);
+  }
+
+  /** Row i + 1 is the one from time i on. */
+  private Iterator<byte[]> joined(List<byte[]> events, long[] from, Kept[] rows, int stale) {
+    Iterator<byte[]> blocks = events.iterator();
+    return new Iterator<>() {
+      private int left = stale;
+      private byte[] next = advance();
+
+      private byte[] advance() {
+        while (blocks.hasNext()) {
+          byte[] bytes = blocks.next();
+          BlockBuilder out = new BlockBuilder(bytes.length + 1024);
+          Block block = new Block(bytes);
+          while (block.next()) {
+            Kept row = from.length == 0 ? rows[0] : rows[upTo(from, block.time())];
+            if (row.present() || outer) {
+              block.copyAfterAsBefore(out, OUT, block.time(), row.present() ? row.version() : Block.NO_VERSION, row.row());
+            }
+          }
+          if (!out.isEmpty()) return out.build();
+        }
+        if (left == 0) return null;
+        BlockBuilder out = new BlockBuilder(left * 64);
+        stale(out, left);
+        left = 0;
+        return out.build();
+      }
+
+      @Override
+      public boolean hasNext() {
+        return next != null;
+      }
+
+      @Override
+      public byte[] next() {
+        if (next == null) throw new NoSuchElementException();
+        byte[] block = next;
+        next = advance();
+        return block;
+      }
+    };
+  }
+
+  /** How many of the times, which are in order, are not after this one. */
+  private static int upTo(long[] times, long time) {
+    int low = 0;
+    int high = times.length;
+    while (low < high) {
+      int middle = (low + high) >>> 1;
+      if (times[middle] <= time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

@@ -1,0 +1,55 @@
+package headrace.kernel.table;
+
+import headrace.kernel.table.aggregate.Split;
+import java.util.Arrays;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.streaming.OutputMode;
+import org.apache.spark.sql.streaming.TimeMode;
+
+/** The door to the operators. Each takes blocks (columns key and block, see {@link Gather}) and gives rows (see {@link Scatter}). */
+public final class Operators {
+  private Operators() {}
+
+  public static Dataset<Row> gather(Dataset<Row> changes, boolean atOnce) {
+    Column[] columns = Arrays.stream(changes.columns()).map(functions::col).toArray(Column[]::new);
+    return changes.select(Gather.column(columns, atOnce).as(Gather.TYPE.fieldNames()));
+  }
+
+  public static Dataset<Row> newest(Dataset<Row> blocks, boolean remember, OutputMode mode) {
+    return run(blocks, new Newest(remember), TimeMode.None(), mode);
+  }
+
+  public static Dataset<Row> lookup(Dataset<Row> blocks, boolean outer, boolean versioned, boolean remember, OutputMode mode) {
+    return run(blocks, new Lookup(outer, versioned, remember), TimeMode.None(), mode);
+  }
+
+  public static Dataset<Row> asOf(Dataset<Row> blocks, boolean outer, long history, OutputMode mode) {
+    return run(blocks, new AsOf(outer, history), TimeMode.EventTime(), mode);
+  }
+
+  public static Dataset<Row> join(Dataset<Row> blocks, int keyFields, boolean left, boolean right, String by, OutputMode mode) {
+    return run(blocks, new TableJoin(keyFields, left, right, TableJoin.By.valueOf(by)), TimeMode.None(), mode);
+  }
+
+  public static Dataset<Row> settle(Dataset<Row> blocks, OutputMode mode) {
+    return run(blocks, new Settle(), TimeMode.None(), mode);
+  }
+
+  /** {@code whole}: over all rows of a table, which is a group even without any. */
+  public static Dataset<Row> aggregate(Dataset<Row> blocks, Split split, boolean whole, OutputMode mode) {
+    return run(blocks, new TableAggregate(split.calls(), whole), TimeMode.None(), mode);
+  }
+
+  private static Dataset<Row> run(Dataset<Row> blocks, Operator operator, TimeMode time, OutputMode mode) {
+    return blocks
+        .groupBy("key")
+        .as(Encoders.BINARY(), Encoders.tuple(Encoders.BINARY(), Encoders.BINARY()))
+        .transformWithState(operator, time, mode, Encoders.BINARY())
+        .toDF("block")
+        .select(Scatter.column(functions.col("block")).as(Scatter.TYPE.fieldNames()));
+  }
+}

@@ -1,0 +1,119 @@
+package headrace.kernel.table;
+
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.spark.sql.streaming.OutputMode;
+import org.apache.spark.sql.streaming.TimeMode;
+import org.apache.spark.sql.streaming.TimerValues;
+import org.apache.spark.sql.streaming.ValueState;
+import org.apache.spark.unsafe.Platform;
+
+/**
+ * Changes of a row that come from several places -> one change.
+ *
+ * <p>When a row moves from one key of a join to another, one place deletes what it was and another inserts what it is, and nobody
+ * knows which of the two comes first. So rows are counted: each change takes one away and adds one, and when all of a batch are in, what
+ * is left is the row. Keeps the row that was told, and rows whose count is not the expected one.
+ */
+final class Settle extends Operator {
+  private transient ValueState<byte[]> state;
+
+  @Override
+  public void init(OutputMode mode, TimeMode time) {
+    state = value("rows");
+  }
+
+  /** A row and how often it is there: more than once, or less than never, only until the rest has come. */
+  private static final class Counted {
+    final byte[] row;
+    long time;
+    long version;
+    int count;
+
+    Counted(byte[] row, long time, long version, int count) {
+      this.row = row;
+      this.time = time;
+      this.version = version;
+      this.count = count;
+    }
+  }
+
+  @Override
+  Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
+    byte[] kept = state.get();
+    List<Counted> rows = read(kept);
+    Counted told = rows.isEmpty() || kept[1] == 0 ? null : rows.get(0);
+    long latest = Long.MIN_VALUE;
+    for (Change change : ordered(input.left())) {
+      if (change.before() != null) count(rows, change.before(), change.beforeTime(), change.version(), -1);
+      if (change.after() != null) count(rows, change.after(), change.time(), change.version(), 1);
+      latest = Math.max(latest, change.time());
+    }
+    Counted now = null;
+    for (Counted row : rows) {
+      if (row.count > 0 && (now == null || row != told)) now = row;
+    }
+    write(rows, now, kept != null);
+    BlockBuilder out = new BlockBuilder(256);
+    if (now != told) {
+      out.add(
+          new Change(
+              OUT, now == null ? latest : now.time, told == null ? 0 : told.time, now == null ? Block.NO_VERSION : now.version, 0,
+              told == null ? null : told.row, now == null ? null : now.row));
+    }
+    return one(out);
+  }
+
+  private static void count(List<Counted> rows, byte[] row, long time, long version, int by) {
+    for (Counted known : rows) {
+      if (Change.same(known.row, row)) {
+        known.count += by;
+        return;
+      }
+    }
+    rows.add(new Counted(row, time, version, by));
+  }
+
+  private static List<Counted> read(byte[] bytes) {
+    List<Counted> rows = new ArrayList<>(2);
+    if (bytes == null) return rows;
+    if (bytes[0] != Kept.FORMAT) throw new StateFormatException(bytes[0], Kept.FORMAT);
+    int at = 2;
+    while (at < bytes.length) {
+      long start = Platform.BYTE_ARRAY_OFFSET + at;
+      int length = Platform.getInt(bytes, start + 20);
+      byte[] row = java.util.Arrays.copyOfRange(bytes, at + 24, at + 24 + length);
+      rows.add(new Counted(row, Platform.getLong(bytes, start), Platform.getLong(bytes, start + 8), Platform.getInt(bytes, start + 16)));
+      at += 24 + length;
+    }
+    return rows;
+  }
+
+  /** Format, whether the first row is the one that was told, and the rows: time, version, count, length, bytes. */
+  private void write(List<Counted> rows, Counted told, boolean known) {
+    rows.removeIf(row -> row.count == 0);
+    if (rows.isEmpty()) {
+      if (known) state.clear();
+      return;
+    }
+    if (told != null) {
+      rows.remove(told);
+      rows.add(0, told);
+    }
+    byte[] bytes = new byte[2 + rows.stream().mapToInt(row -> 24 + row.row.length).sum()];
+    bytes[0] = Kept.FORMAT;
+    bytes[1] = (byte) (told == null ? 0 : 1);
+    int at = 2;
+    for (Counted row : rows) {
+      long start = Platform.BYTE_ARRAY_OFFSET + at;
+      Platform.putLong(bytes, start, row.time);
+      Platform.putLong(bytes, start + 8, row.version);
+      Platform.putInt(bytes, start + 16, row.count);
+      Platform.putInt(bytes, start + 20, row.row.length);
+      System.arraycopy(row.row, 0, bytes, at + 24, row.row.length);
+      at += 24 + row.row.length;
+    }
+    state.update(bytes);
+  }
+}

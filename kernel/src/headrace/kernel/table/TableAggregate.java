@@ -1,0 +1,112 @@
+package headrace.kernel.table;
+
+import headrace.kernel.table.aggregate.Calls;
+import headrace.kernel.table.aggregate.Group;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.spark.sql.streaming.OutputMode;
+import org.apache.spark.sql.streaming.TimeMode;
+import org.apache.spark.sql.streaming.TimerValues;
+import org.apache.spark.sql.streaming.ValueState;
+
+/**
+ * Aggregates over the rows of a table that have this key. A row that changes is taken back as it was and added as it is.
+ *
+ * <p>Keeps for each key: format, the result that was told and its time, and what the aggregates keep ({@link Group}). The result is a
+ * {@link Pair} of the key and the row of results. Without rows a group is gone, but for the one of a whole table.
+ */
+final class TableAggregate extends Operator {
+  private static final byte FORMAT = 1;
+
+  private final Calls calls;
+  private final boolean whole;
+  private transient ValueState<byte[]> state;
+  private transient Group group;
+  private transient byte[] told;
+  private transient long toldTime;
+
+  TableAggregate(Calls calls, boolean whole) {
+    this.calls = calls;
+    this.whole = whole;
+  }
+
+  @Override
+  public void init(OutputMode mode, TimeMode time) {
+    state = value("group");
+    int[] maps = {0};
+    group = new Group(calls, () -> map("values" + maps[0]++));
+  }
+
+  @Override
+  Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
+    byte[] kept = state.get();
+    read(kept);
+    long time = Long.MIN_VALUE;
+    List<Change> changes = new ArrayList<>();
+    for (byte[] bytes : input.left()) {
+      Block block = new Block(bytes);
+      while (block.next()) changes.add(block.change());
+    }
+    for (Change change : changes) {
+      if (change.after() != null) group.change(change.after(), 1, change.time());
+      time = Math.max(time, change.time());
+    }
+    for (Change change : changes) {
+      if (change.before() != null) group.change(change.before(), -1, change.beforeTime());
+    }
+    byte[] result = group.isEmpty() && !whole ? null : group.result();
+    BlockBuilder out = new BlockBuilder(256);
+    if (!Change.same(told, result)) {
+      out.add(new Change(OUT, time, toldTime, time, 0, pair(key, told), pair(key, result)));
+      told = result;
+      toldTime = time;
+    }
+    if (group.isEmpty() && !whole) {
+      if (kept != null) state.clear();
+    } else {
+      state.update(write());
+    }
+    return one(out);
+  }
+
+  private static byte[] pair(byte[] key, byte[] result) {
+    return result == null ? null : Pair.of(key, result);
+  }
+
+  private void read(byte[] bytes) {
+    told = null;
+    toldTime = 0;
+    group.clear();
+    if (bytes == null) return;
+    if (bytes[0] != FORMAT) throw new StateFormatException(bytes[0], FORMAT);
+    try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes, 1, bytes.length))) {
+      toldTime = in.readLong();
+      int length = in.readInt();
+      told = length < 0 ? null : in.readNBytes(length);
+      group.read(in);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private byte[] write() {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream(128);
+    try (DataOutputStream out = new DataOutputStream(bytes)) {
+      out.writeByte(FORMAT);
+      out.writeLong(toldTime);
+      out.writeInt(told == null ? -1 : told.length);
+      if (told != null) out.write(told);
+      group.write(out);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return bytes.toByteArray();
+  }
+}

@@ -1,0 +1,43 @@
+package headrace.kernel.table.aggregate;
+
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.util.function.Supplier;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.streaming.MapState;
+
+/** What is kept of one call for one group. It is read, changed by rows that come and go, asked for its result, and written. */
+abstract class Accumulator {
+  final Call call;
+
+  Accumulator(Call call) {
+    this.call = call;
+  }
+
+  static Accumulator of(Call call, Supplier<MapState<String, byte[]>> maps) {
+    return switch (call.kind()) {
+      case COUNT -> new Counts(call);
+      case COUNT_DISTINCT -> new Distinct(call, maps.get());
+      case SUM, AVERAGE -> new Sums(call);
+      default -> new Ordered(call, maps);
+    };
+  }
+
+  /** A row comes (by = 1) or goes (by = -1). In a batch all that come are told before those that go. */
+  final void change(UnsafeRow row, int by, long time) {
+    if (call.filter() >= 0 && (row.isNullAt(call.filter()) || !row.getBoolean(call.filter()))) return;
+    count(row, by, time);
+  }
+
+  abstract void count(UnsafeRow row, int by, long time);
+
+  abstract Object result();
+
+  abstract void read(DataInputStream in) throws IOException;
+
+  abstract void write(DataOutputStream out) throws IOException;
+
+  /** A group that has no rows. */
+  abstract void clear();
+}

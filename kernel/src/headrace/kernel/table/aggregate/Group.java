@@ -1,0 +1,60 @@
+package headrace.kernel.table.aggregate;
+
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.List;
+import java.util.function.Supplier;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.streaming.MapState;
+import org.apache.spark.sql.types.DataType;
+
+/** The aggregates of one group at a time: read, changed by its rows, asked for their results, written. */
+public final class Group {
+  private final List<Accumulator> accumulators;
+  private final UnsafeProjection projection;
+  private final int arguments;
+  private long rows;
+
+  /** {@code maps} gives a map of the state to each call that needs one, always in the same order. */
+  public Group(Calls calls, Supplier<MapState<String, byte[]>> maps) {
+    this.accumulators = Arrays.stream(calls.calls()).map(call -> Accumulator.of(call, maps)).toList();
+    this.projection = UnsafeProjection.create(Arrays.stream(calls.calls()).map(Call::result).toArray(DataType[]::new));
+    this.arguments = calls.arguments();
+  }
+
+  /** A row of arguments comes (by = 1) or goes (by = -1); in a batch all that come are told before those that go. */
+  public void change(byte[] row, int by, long time) {
+    UnsafeRow values = new UnsafeRow(arguments);
+    values.pointTo(row, row.length);
+    rows += by;
+    for (Accumulator accumulator : accumulators) accumulator.change(values, by, time);
+  }
+
+  public boolean isEmpty() {
+    return rows == 0;
+  }
+
+  public byte[] result() {
+    // A copy: the projection uses its buffer again.
+    return projection.apply(new GenericInternalRow(accumulators.stream().map(Accumulator::result).toArray())).copy().getBytes();
+  }
+
+  public void read(DataInputStream in) throws IOException {
+    rows = in.readLong();
+    for (Accumulator accumulator : accumulators) accumulator.read(in);
+  }
+
+  public void write(DataOutputStream out) throws IOException {
+    out.writeLong(rows);
+    for (Accumulator accumulator : accumulators) accumulator.write(out);
+  }
+
+  public void clear() {
+    rows = 0;
+    accumulators.forEach(Accumulator::clear);
+  }
+}

@@ -1,0 +1,78 @@
+"""What the verbs check at the user's line, and what a node passes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from headrace.errors import PlanError, Where
+from headrace.plan import expressions
+from headrace.plan.callsite import CallSite
+from headrace.plan.nodes import Node, Source, Udf, walk
+
+
+def same(node: Node, site: CallSite, udfs: tuple[Udf, ...] = (), **changed: Any) -> dict[str, Any]:
+    """What a node passes on from its input, but for what it changes."""
+    return {
+        "where": site.where,
+        "udfs": udfs,
+        "columns": node.columns,
+        "hidden": node.hidden,
+        "key": node.key,
+        "kind": node.kind,
+        "lateness": node.lateness,
+        **changed,
+    }
+
+
+def check(node: Node, texts: Iterable[str], site: CallSite) -> tuple[Udf, ...]:
+    """The columns the texts name exist; the functions they name and the user's line can see are returned."""
+    found: dict[str, Udf] = {}
+    for text in texts:
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise PlanError(f"{text!r} is not an expression", where=site.where, fix='expressions are SQL text: "price > 10"')
+        expressions.check_columns(text, node.columns, hidden=node.hidden, of=title(node), where=site.where)
+        for name in expressions.facts(text).functions:
+            value = site.lookup(name)
+            if isinstance(value, Udf):
+                found[name] = value
+    return tuple(found.values())
+
+
+def exist(node: Node, columns: Sequence[str], where: Where) -> None:
+    for name in columns:
+        if name not in node.columns:
+            raise expressions.unknown_column(str(name), node.columns, of=title(node), where=where)
+
+
+def named_well(names: tuple[str, ...], where: Where) -> tuple[str, ...]:
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise PlanError(f"two columns would be called {name!r}", where=where, fix="name one of them otherwise")
+        if name.startswith("_"):
+            raise PlanError(
+                f"a column can't be called {name!r}: names that begin with an underscore are Headrace's own", where=where
+            )
+        seen.add(name.lower())
+    if not names:
+        raise PlanError("no column is left", where=where)
+    return names
+
+
+def no_table(node: Node, what: str, where: Where) -> None:
+    if node.kind == "table":
+        raise PlanError(
+            f"{what} can't follow a table", where=where, fix='write the table to a topic with to("…") and read that topic'
+        )
+
+
+def one_of(name: str, value: object, allowed: Sequence[str], where: Where) -> None:
+    if value not in allowed:
+        raise PlanError(f"{name}={value!r} is not known", where=where, fix=f"{name} is one of: {', '.join(map(repr, allowed))}")
+
+
+def title(node: Node) -> str:
+    sources = [source for source in walk(node) if isinstance(source, Source)]
+    name = " and ".join(f"the {source.kind} {source.topic!r}" for source in sources)
+    return name if isinstance(node, Source) else f"what came of {name}"

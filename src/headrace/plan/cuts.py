@@ -1,0 +1,96 @@
+"""Where Spark can't go on in one query, the plan is cut: one part writes a topic of the application, the next reads it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, cast
+
+from headrace.plan import checks
+from headrace.plan.callsite import CallSite
+from headrace.plan.nodes import TIME, Aggregate, Cut, Join, Lookup, Merge, Node, Project, Source, TableJoin, Write, inputs
+from headrace.plan.schema import quoted
+
+EVENT_TIME = "_event_time"
+
+
+def changing(node: Node, site: CallSite) -> Node:
+    """The table as changes that know what was before. What Spark aggregates does not, and nothing of Spark's can follow it."""
+    below = node
+    while isinstance(below, Project):
+        below = below.input
+    return cut(node, site) if isinstance(below, Aggregate) and below.kind == "table" else node
+
+
+def cut(node: Node, site: CallSite) -> Cut:
+    return Cut(**checks.same(node, site, hidden=(TIME,)), input=node)
+
+
+def uncut(app: str, write: Write) -> tuple[Write, ...]:
+    """A write and, before it, one for each topic that its parts meet in."""
+    writes: dict[str, Write] = {}
+    done: dict[int, Node] = {}
+
+    def visit(node: Node) -> Node:
+        if id(node) not in done:
+            sources = [visit(source) for source in inputs(node)]
+            done[id(node)] = _through(app, node, sources[0], writes) if isinstance(node, Cut) else _with(node, sources)
+        return done[id(node)]
+
+    end = visit(write.node)
+    return (*writes.values(), replace(write, node=end))
+
+
+def _through(app: str, cut: Cut, before: Node, writes: dict[str, Write]) -> Source:
+    """The topic in place of the cut; what comes before writes it, its events with their time."""
+    topic = f"headrace.{app}.{_digest(before)}"
+    if before.kind == "stream":
+        kept = tuple((name, quoted(name)) for name in before.columns)
+        columns = (*before.columns, EVENT_TIME)
+        before = Project(**_fields(before, columns=columns), input=before, items=(*kept, (EVENT_TIME, TIME)))
+    writes[topic] = Write(node=before, topic=topic, name=topic, named=False, where=cut.where)
+    return Source(
+        **_fields(cut),
+        topic=topic,
+        format="json",
+        fields=(),
+        time=EVENT_TIME if cut.kind == "stream" else None,
+        bad="fail",
+        start="earliest",
+        origin=before,
+    )
+
+
+def _with(node: Node, sources: list[Node]) -> Node:
+    """The node over other inputs; itself, if they are the same."""
+    if all(new is old for new, old in zip(sources, inputs(node), strict=True)):
+        return node
+    match node:
+        case Source():
+            return node
+        case Merge():
+            return replace(node, inputs=tuple(sources))
+        case Join() | TableJoin():
+            return replace(node, left=sources[0], right=sources[1])
+        case Lookup():
+            return replace(node, stream=sources[0], table=sources[1])
+        case _:
+            return replace(node, input=sources[0])
+
+
+def _fields(node: Node, **changed: Any) -> dict[str, Any]:
+    names = ("where", "columns", "hidden", "key", "kind", "lateness")
+    return {**{name: getattr(node, name) for name in names}, **changed}
+
+
+def _digest(node: Node) -> str:
+    """From the content, so that it survives edits elsewhere; lines and the addresses of functions are no part of it."""
+    return hashlib.sha256(_text(node).encode()).hexdigest()[:12]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "(" + ",".join(map(_text, cast("tuple[Any, ...]", value))) + ")"
+    if is_dataclass(value):
+        return type(value).__name__ + _text(tuple(getattr(value, part.name) for part in fields(value) if part.name != "where"))
+    return getattr(value, "__name__", None) or repr(value)

@@ -1,0 +1,334 @@
+"""Tables on the kernel's operators.
+
+Between operators a table is a frame of changes, one row a change: the structs `_key`, `_before` and `_after`, and the numbers
+`_at` and `_before_at` (when the row and the one before it came, in microseconds), `_version` and `_sequence`. Verbs act on the
+rows before and after. An operator gets its changes as blocks of bytes (kernel: Gather, Scatter): it knows nothing of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DateType, StructType, TimestampType
+
+from headrace.errors import PlanError
+from headrace.plan.nodes import TIME, AsTable, Changes, Filter, Lookup, Node, Pairs, Project, Source, TableAggregate, TableJoin
+from headrace.spark import jvm, windows
+from headrace.spark.columns import column, path
+
+Mode = Literal["append", "update"]
+KEY, BEFORE, AFTER, AT, BEFORE_AT, VERSION, SEQUENCE = "_key", "_before", "_after", "_at", "_before_at", "_version", "_sequence"
+DELETED = "_deleted"
+_REST = (AT, BEFORE_AT, VERSION, SEQUENCE)
+_LEFT, _RIGHT = 0, 1
+_OUT = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Changes. Raw ones are upserts and deletes as they came, with no row before; `versioned` ones may be out of date."""
+
+    frame: DataFrame
+    raw: bool = False
+    versioned: bool = False
+
+    def type(self, side: str = AFTER) -> StructType:
+        return cast("StructType", self.frame.schema[side].dataType)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """How operators are called in one query. `layouts` collects what their state looks like."""
+
+    mode: Mode
+    at_once: bool = False
+    layouts: list[str] = field(default_factory=list[str])
+
+    def blocks(self, table: Table, key: Callable[[str], Column], row: Callable[[str], Column], side: int) -> DataFrame:
+        """The changes, gathered by a key that is made of the row before and of the row after."""
+        was, now = F.lit(False) if table.raw else F.col(BEFORE).isNotNull(), F.col(AFTER).isNotNull()
+        return self._gather(
+            table.frame.select(
+                F.when(was, key(KEY if table.raw else BEFORE)).alias(KEY + BEFORE),
+                (key(KEY) if table.raw else F.when(now, key(AFTER))).alias(KEY + AFTER),
+                F.lit(side).alias("side"),
+                *_REST,
+                F.when(was, row(AFTER if table.raw else BEFORE)).alias(BEFORE),
+                F.when(now, row(AFTER)).alias(AFTER),
+            )
+        )
+
+    def events(self, frame: DataFrame, key: Column, time: Column, row: Column) -> DataFrame:
+        zero = F.lit(0).cast("bigint")
+        return self._gather(
+            frame.select(
+                F.when(F.lit(False), key).alias(KEY + BEFORE),
+                key.alias(KEY + AFTER),
+                F.lit(_LEFT).alias("side"),
+                time.alias(AT),
+                zero.alias(BEFORE_AT),
+                zero.alias(VERSION),
+                zero.alias(SEQUENCE),
+                F.when(F.lit(False), row).alias(BEFORE),
+                row.alias(AFTER),
+            )
+        )
+
+    def _gather(self, frame: DataFrame) -> DataFrame:
+        for name in (KEY + AFTER, AFTER):
+            self.layouts.append(frame.schema[name].dataType.simpleString())
+        return jvm.gather(frame, at_once=self.at_once)
+
+    def counted(self, out: DataFrame) -> DataFrame:
+        """Without the rows by which an operator says that it left something out; those are counted."""
+        # As many layouts as there are operators' inputs so far: a number for each operator.
+        name = f"stale-{len(self.layouts)}"
+        return out.observe(name, F.count_if(F.col("side") != _OUT).alias("stale")).where(F.col("side") == _OUT)
+
+    def changes(self, out: DataFrame, node: Node, unpacked: Callable[[DataFrame], DataFrame]) -> Table:
+        """What an operator gave, as changes again."""
+        frame = self.counted(out).select(
+            F.col("before").alias(BEFORE),
+            F.col("after").alias(AFTER),
+            F.col("time").alias(AT),
+            F.col("before_time").alias(BEFORE_AT),
+            F.coalesce(F.col("version"), F.lit(jvm.NO_VERSION)).alias(VERSION),
+            F.col("sequence").alias(SEQUENCE),
+        )
+        return Table(unpacked(frame).select(_key(node.key).alias(KEY), BEFORE, AFTER, *_REST))
+
+
+def upserts(frame: DataFrame, node: Source | AsTable) -> Table:
+    """Flat rows as the newest rows of their keys; where `_deleted` is true, the key has none any more."""
+    deleted = F.col(DELETED) if DELETED in frame.columns else F.lit(False)
+    key = F.struct(*map(column, node.key))
+    row = F.when(~deleted, F.struct(*map(column, node.columns)))
+    at = F.unix_micros(TIME)
+    offset = F.col("_offset") if "_offset" in frame.columns else None
+    if node.version is not None:
+        version = F.coalesce(_number(frame, node.version), F.lit(jvm.NO_VERSION))
+    elif isinstance(node, Source):
+        assert offset is not None
+        version = offset
+    else:
+        version = at
+    if isinstance(node, AsTable):
+        missing = F.lit(False)
+        for name in node.key:
+            missing = missing | column(name).isNull()
+        frame = frame.observe(f"bad-key-{'-'.join(node.key)}-{node.where.line}", F.count_if(missing).alias("bad")).where(
+            ~missing
+        )
+    changes = frame.select(
+        key.alias(KEY),
+        row.alias(AFTER),
+        at.alias(AT),
+        F.lit(0).cast("bigint").alias(BEFORE_AT),
+        F.when(deleted, F.lit(jvm.NO_VERSION)).otherwise(version).cast("bigint").alias(VERSION),
+        (version if offset is None else offset).cast("bigint").alias(SEQUENCE),
+    )
+    return Table(changes, raw=True, versioned=isinstance(node, AsTable) or node.version is not None)
+
+
+def filter(node: Filter, table: Table) -> Table:
+    return _each(table, lambda _, side: F.when(F.expr(node.condition), F.col(side)))
+
+
+def project(node: Project, table: Table) -> Table:
+    row = F.struct(*(F.expr(text).alias(name) for name, text in node.items))
+    return _each(table, lambda _, side: F.when(F.col(side).isNotNull(), row))
+
+
+def newest(table: Table, node: Node, kernel: Kernel) -> Table:
+    """Changes that know the row before them, of which none is out of date or changes nothing."""
+    if not table.raw:
+        return table
+    blocks = kernel.blocks(table, F.col, F.col, _LEFT)
+    out = jvm.newest(blocks, remember=table.versioned, mode=kernel.mode)
+    return kernel.changes(out, node, _rows(table.type()))
+
+
+def changes(node: Changes, table: Table) -> DataFrame:
+    op = F.when(F.col(BEFORE).isNull(), F.lit("insert")).when(F.col(AFTER).isNull(), F.lit("delete")).otherwise(F.lit("update"))
+    key = [F.col(path(KEY, name)).alias(name) for name in node.key]
+    time = windows.timed(F.timestamp_micros(AT), node.lateness or 0)
+    return table.frame.select(*key, op.alias("op"), F.col(BEFORE).alias("before"), F.col(AFTER).alias("after"), time)
+
+
+def flat(node: Node, table: Table) -> DataFrame:
+    """The rows that a topic gets: the columns, and `_deleted`; of a deleted row only the key's."""
+    columns = [F.col(path(KEY if name in node.key else AFTER, name)).alias(name) for name in node.columns]
+    return table.frame.select(*columns, F.col(AFTER).isNull().alias(DELETED))
+
+
+def lookup(node: Lookup, stream: DataFrame, table: Table, kernel: Kernel) -> DataFrame:
+    same_types(node.on, stream.schema, table.type(KEY), node)
+    row = F.struct(*map(column, node.stream.columns), TIME)
+    key = F.struct(*(column(mine).alias(theirs) for mine, theirs in node.on))
+    arrived = "_timestamp" if node.as_of == "arrival" and "_timestamp" in node.stream.hidden else TIME
+    left = kernel.events(stream, key, F.unix_micros(arrived), row)
+    right = kernel.blocks(
+        table, lambda side: F.struct(*(F.col(path(side, name)).alias(name) for _, name in node.on)), F.col, _RIGHT
+    )
+    blocks = left.union(right)
+    outer = node.how == "left"
+    if node.as_of == "arrival":
+        out = jvm.lookup(blocks, outer=outer, versioned=table.raw, remember=table.versioned, mode=kernel.mode)
+    else:
+        out = jvm.as_of(blocks, outer=outer, history=node.history, mode=kernel.mode)
+    events = cast("StructType", stream.select(row.alias("row")).schema["row"].dataType)
+    joined = kernel.counted(out).select(
+        jvm.unpack_row(F.col("before"), events).alias("_left"),
+        jvm.unpack_row(F.col("after"), table.type()).alias("_right"),
+        F.col("version"),
+    )
+    taken = [
+        F.col(path("_left", name)).alias(name)
+        if name in node.stream.columns
+        else F.col("version")
+        if name == "version" and node.with_version
+        else F.col(path("_right", name)).alias(name)
+        for name in node.columns
+    ]
+    return joined.select(*taken, windows.timed(F.col(path("_left", TIME)), node.lateness or 0))
+
+
+def same_types(on: Pairs, left: StructType, right: StructType, node: Node) -> None:
+    """Spark would convert one side, and fail on the first value that can't be."""
+    for mine, theirs in on:
+        one, other = left[mine].dataType.simpleString(), right[theirs].dataType.simpleString()
+        if one != other:
+            raise PlanError(
+                f"the join's column {mine!r} is {one} on the left and {theirs!r} is {other} on the right",
+                where=node.where,
+                fix=f'bring one side to the type of the other: with_columns({mine}="cast({mine} as {other})")',
+            )
+
+
+def _each(table: Table, change: Callable[[DataFrame, str], Column]) -> Table:
+    """Changes the row before and the row after, each with its fields as columns; what is then no change is left out."""
+    frame = table.frame
+    for side, at in ((AFTER, AT),) if table.raw else ((BEFORE, BEFORE_AT), (AFTER, AT)):
+        fields = cast("StructType", frame.schema[side].dataType).fieldNames()
+        opened = frame.select(
+            "*", *(F.col(path(side, name)).alias(name) for name in fields), F.timestamp_micros(at).alias(TIME)
+        )
+        kept = [name for name in frame.columns if name != side]
+        frame = opened.select(*kept, change(opened, side).alias(side))
+    if not table.raw:
+        frame = frame.where(_differ(frame))
+    return Table(frame, raw=table.raw, versioned=table.versioned)
+
+
+def _differ(frame: DataFrame) -> Column:
+    """Maps can't be compared; with one, a change counts as one."""
+    either = F.col(BEFORE).isNotNull() | F.col(AFTER).isNotNull()
+    if "map<" in frame.schema[AFTER].dataType.simpleString():
+        return either
+    return ~F.col(BEFORE).eqNullSafe(F.col(AFTER))
+
+
+def _key(names: Sequence[str]) -> Column:
+    if not names:
+        return F.struct(F.lit(0).alias("all"))
+    return F.struct(*(F.coalesce(F.col(path(AFTER, name)), F.col(path(BEFORE, name))).alias(name) for name in names))
+
+
+def _rows(type: StructType) -> Callable[[DataFrame], DataFrame]:
+    """Takes the rows before and after out of their bytes."""
+
+    def unpacked(frame: DataFrame) -> DataFrame:
+        kept = [name for name in frame.columns if name not in (BEFORE, AFTER)]
+        return frame.select(*kept, *(jvm.unpack_row(F.col(side), type).alias(side) for side in (BEFORE, AFTER)))
+
+    return unpacked
+
+
+def _number(frame: DataFrame, name: str) -> Column:
+    match frame.schema[name].dataType:
+        case TimestampType():
+            return F.unix_micros(column(name))
+        case DateType():
+            return F.unix_date(column(name)).cast("bigint")
+        case _:
+            return column(name).cast("bigint")
+
+
+def join(node: TableJoin, left: Table, right: Table, kernel: Kernel) -> Table:
+    same_types(node.on, left.type(), right.type(), node)
+
+    def side(table: Table, of: Node, on: Sequence[str], number: int) -> DataFrame:
+        return kernel.blocks(
+            table,
+            lambda row: F.struct(*(F.col(path(row, name)).alias(f"k{i}") for i, name in enumerate(on))),
+            lambda row: F.struct(F.struct(*(F.col(path(row, name)) for name in of.key)).alias("key"), F.col(row).alias("row")),
+            number,
+        )
+
+    blocks = side(left, node.left, [mine for mine, _ in node.on], _LEFT).union(
+        side(right, node.right, [theirs for _, theirs in node.on], _RIGHT)
+    )
+    out = jvm.table_join(
+        blocks,
+        key_fields=len(node.on),
+        left=node.how in ("left", "full"),
+        right=node.how == "full",
+        by=node.by,
+        mode=kernel.mode,
+    )
+    theirs = dict(node.on)
+
+    def cell(pair: str, name: str) -> Column:
+        if name not in node.left.columns:
+            return F.col(path(pair, "right", name))
+        mine = F.col(path(pair, "left", name))
+        return F.coalesce(mine, F.col(path(pair, "right", theirs[name]))) if name in theirs and node.how == "full" else mine
+
+    def unpacked(packed: DataFrame) -> DataFrame:
+        for pair in (BEFORE, AFTER):
+            opened = packed.select(
+                *(name for name in packed.columns if name != pair),
+                jvm.unpack_pair(F.col(pair), left.type(), right.type()).alias(pair),
+            )
+            row = F.when(F.col(pair).isNotNull(), F.struct(*(cell(pair, name).alias(name) for name in node.columns)))
+            packed = opened.select(*(name for name in packed.columns if name != pair), row.alias(pair))
+        return packed
+
+    joined = kernel.changes(out, node, unpacked)
+    if node.by == "key":
+        return joined
+    blocks = kernel.blocks(joined, lambda row: F.struct(*(F.col(path(row, name)) for name in node.key)), F.col, _LEFT)
+    return kernel.changes(jvm.settle(blocks, mode=kernel.mode), node, _rows(joined.type()))
+
+
+def aggregate(node: TableAggregate, table: Table, kernel: Kernel) -> Table:
+    expressions = [F.expr(text).alias(name) for name, text in node.aggregates]
+    splits: list[jvm.Split] = []
+
+    def split(opened: DataFrame, side: str) -> Column:
+        splits.append(jvm.Split(opened, expressions))
+        arguments = F.struct(*(column.alias(f"a{i}") for i, column in enumerate(splits[-1].arguments)))
+        key = F.struct(*map(column, node.key)) if node.key else F.struct(F.lit(0).alias("all"))
+        return F.when(F.col(side).isNotNull(), F.struct(key.alias("key"), arguments.alias("arguments")))
+
+    groups = _each(table, split)
+    blocks = kernel.blocks(groups, lambda row: F.col(path(row, "key")), lambda row: F.col(path(row, "arguments")), _LEFT)
+    out = jvm.table_aggregate(blocks, splits[0], whole=not node.key, mode=kernel.mode)
+    key = cast("StructType", groups.type()["key"].dataType)
+    kernel.layouts.append(splits[0].type.simpleString())
+
+    def unpacked(packed: DataFrame) -> DataFrame:
+        for side in (BEFORE, AFTER):
+            kept = [name for name in packed.columns if name != side]
+            opened = packed.select(*kept, jvm.unpack_pair(F.col(side), key, splits[0].type).alias(side))
+            opened = opened.select("*", *(F.col(path(side, "right", name)).alias(name) for name in splits[0].type.fieldNames()))
+            named = [F.col(path(side, "left", name)).alias(name) for name in node.key]
+            results = [result.alias(name) for result, (name, _) in zip(splits[0].results, node.aggregates, strict=True)]
+            packed = opened.select(*kept, F.when(F.col(side).isNotNull(), F.struct(*named, *results)).alias(side))
+        return packed.where(_differ(packed))
+
+    return kernel.changes(out, node, unpacked)
