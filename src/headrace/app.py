@@ -94,11 +94,21 @@ class App:
         """The topology, drawn."""
         return draw.draw(draw.model(self.name, self.queries()), format)
 
-    def run(self, *, until: Literal["now"] | None = None, broker: str | None = None, master: str | None = None) -> Summary:
-        """Runs until it is stopped (Ctrl-C, SIGTERM), or, with until="now", until what is there now is processed."""
+    def run(
+        self,
+        *,
+        until: Literal["now"] | None = None,
+        mode: Literal["batches", "realtime"] = "batches",
+        broker: str | None = None,
+        master: str | None = None,
+    ) -> Summary:
+        """Runs until it is stopped (Ctrl-C, SIGTERM), or, with until="now", until what is there now is processed.
+
+        With mode="realtime" a result is there milliseconds after its event; not everything can run so.
+        """
         from headrace.runtime.run import run
 
-        return run(self, until=until, flags={"broker": broker, "master": master})
+        return run(self, until=until, mode=mode, flags={"broker": broker, "master": master})
 
     def _read(self, node: Source) -> Source:
         """A topic can be a stream and a table of an app, but each once."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 
 from headrace.broker import client
 from headrace.errors import ConfigError
+from headrace.plan import durations
 
 FILE = "headrace.toml"
 EMBEDDED = "embedded"
@@ -41,6 +42,11 @@ def _is_broker(text: str) -> bool:
     )
 
 
+def _is_realtime_batch(text: str) -> bool:
+    length = durations.parse(text)
+    return length is not None and length >= 1_000_000
+
+
 _MEMORY = "a size such as 512m or 2g", _matches(r"[1-9]\d*[kmgKMG]")
 SETTINGS: Mapping[str, Kind] = {
     "broker": Kind(EMBEDDED, "address of a Kafka broker, or embedded", "embedded or host:port[,host:port]", _is_broker),
@@ -50,6 +56,12 @@ SETTINGS: Mapping[str, Kind] = {
     "driver_memory": Kind("2g", "heap of the Spark driver", *_MEMORY),
     "state": Kind("", "where checkpoints are kept: a folder or a URL", "a folder or a URL", bool),
     "batch": Kind("1000000", "most records of one micro-batch", "a number above 0", _matches(r"[1-9]\d*")),
+    "realtime_batch": Kind(
+        "5 minutes",
+        "time between two checkpoints in real-time mode",
+        'a duration of at least 1 second, such as "5 minutes"',
+        _is_realtime_batch,
+    ),
 }
 
 
@@ -71,6 +83,7 @@ class Config:
     driver_memory: str
     state: str
     batch: int
+    realtime_batch: str
     kafka: Mapping[str, str] = field(repr=False)
     origins: Mapping[str, str] = field(repr=False)
 
@@ -129,6 +142,7 @@ class Config:
             driver_memory=given["driver_memory"][0],
             state=given["state"][0],
             batch=int(given["batch"][0]),
+            realtime_batch=given["realtime_batch"][0],
             kafka=kafka,
             origins=origins,
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.functions import udf
 
 import headrace as hr
 from headrace.broker import groups, peek, send, topics
@@ -111,6 +112,17 @@ def test_an_expression_that_fails_on_a_row_is_told_at_its_line(project: Any, top
     assert "Division by zero" in str(caught.value)
     assert caught.value.where is not None
     assert caught.value.where.code.endswith(".with_columns(")
+
+
+def test_what_apply_does_and_real_time_mode_cannot_is_told_at_its_line(project: Any, topic: str) -> None:
+    topics.create(project.connection, topic, partitions=1)
+    app = hr.App(f"apply-{topic}")
+    rows = app.stream(topic, schema="k string, v int")
+    rows.apply(lambda frame: frame.withColumn("v", udf(lambda v: v + 1, "int")("v"))).to(f"{topic}-out")
+    with pytest.raises(RunError, match="can't run in real-time mode: Spark's ArrowEvalPython") as caught:
+        runtime.run(app, mode="realtime", flags={"broker": project.address}, display=Silent())
+    assert caught.value.where is not None
+    assert caught.value.where.code.startswith("rows.apply(")
 
 
 def test_a_function_that_fails_is_told_with_its_own_line(project: Any, topic: str) -> None:

@@ -17,7 +17,8 @@ from headrace.config import FILE, Config
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("app", metavar="FILE.py[:NAME]", help="the file, and the App's name if it has several")
     parser.add_argument("--until", choices=["now"], help="process what is there now, then end")
-    flags.setting(parser, "broker", "master", "state", "batch", "driver_memory")
+    parser.add_argument("--realtime", action="store_true", help="results within milliseconds; not everything can run so")
+    flags.setting(parser, "broker", "master", "state", "batch", "realtime_batch", "driver_memory")
     flags.json(parser)
 
 
@@ -31,7 +32,12 @@ def run(args: argparse.Namespace) -> int:
     _hint(args.app, config)
     try:
         summary = run(
-            app, until=args.until, flags=vars(args), display=display.choose(app.name, json=args.json), debug=args.debug
+            app,
+            until=args.until,
+            mode="realtime" if args.realtime else "batches",
+            flags=vars(args),
+            display=display.choose(app.name, json=args.json),
+            debug=args.debug,
         )
     finally:
         if config.embedded and embedded.status(config).running:

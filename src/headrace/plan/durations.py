@@ -34,7 +34,7 @@ _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)")
 
 def micros(value: Duration, *, what: str, where: Where, zero: bool = False) -> int:
     """The duration in microseconds; `what` names the argument in the error."""
-    total = _total(value) if isinstance(value, str) else _micros_of(value)
+    total = parse(value) if isinstance(value, str) else _micros_of(value)
     if total is None:
         raise PlanError(
             f"{what}={value!r} is not a duration",
@@ -52,7 +52,8 @@ def _micros_of(value: object) -> int | None:
     return round(value / timedelta(microseconds=1)) if isinstance(value, timedelta) else None
 
 
-def _total(text: str) -> int | None:
+def parse(text: str) -> int | None:
+    """The text in microseconds; None if it is not a duration."""
     position, total = 0, 0.0
     while match := _PART.match(text, position):
         unit = match[2].lower()

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from headrace.errors import BadRecord, RunError, StateError, Where
-from headrace.plan.nodes import Aggregate, Explode, Filter, Node, Project, TableAggregate, walk
+from headrace.plan.nodes import Aggregate, Apply, Explode, Filter, Node, Project, TableAggregate, walk
 from headrace.plan.queries import QuerySpec
 from headrace.spark.jvm import Failure
 
@@ -76,10 +76,31 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
             fix="lengthen the topic's retention; give the query another name= to begin anew with what is left",
         )
         return Verdict(error, lasting=True)
+    if failure.condition.startswith("STREAMING_REAL_TIME_MODE"):
+        return Verdict(_not_in_realtime(failure, spec), lasting=True)
+    if "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT" in failure.condition:
+        error = RunError(
+            f"query {spec.name!r} has not enough slots of Spark for real-time mode: {failure.sentence}",
+            where=spec.where,
+            fix="give Spark more cores: every partition that is read and every one of state holds one",
+        )
+        return Verdict(error, lasting=False)
     user_error = failure.python is not None or bool(failure.fragments) or "USER_RAISED" in failure.condition
     text = failure.python or failure.sentence
     fix = None if not user_error else "change the expression or the function; the query goes on where it stopped"
     return Verdict(RunError(f"query {spec.name!r} failed: {text}", where=_line(failure, spec), fix=fix), lasting=user_error)
+
+
+def _not_in_realtime(failure: Failure, spec: QuerySpec) -> RunError:
+    """Only what a function of apply() does is not known before: that is where it comes from."""
+    operators = re.findall(r"org\.apache\.spark\.sql\.[\w.]*?(\w+?)(?:Exec)?\b(?=[, ])", failure.sentence)
+    what = f"Spark's {', '.join(operators)}" if operators else failure.sentence
+    apply = next((node for node in walk(spec.node) if isinstance(node, Apply)), None)
+    return RunError(
+        f"query {spec.name!r} can't run in real-time mode: {what}",
+        where=apply.where if apply else spec.where,
+        fix="do without it, or leave real-time mode out",
+    )
 
 
 def _line(failure: Failure, spec: QuerySpec) -> Where:

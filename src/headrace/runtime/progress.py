@@ -105,6 +105,10 @@ def _observed(progress: dict[str, Any], name: str) -> int:
 
 def _lag(source: dict[str, Any]) -> int:
     end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
+    metrics: dict[str, str] = source.get("metrics") or {}
+    if "avgOffsetsBehindLatest" in metrics:
+        # As of the batch's end; in real-time mode `latest` is as of its beginning.
+        return round(float(metrics["avgOffsetsBehindLatest"]) * len(end))
     return sum(max(offset - end.get(partition, 0), 0) for partition, offset in latest.items())
 
 

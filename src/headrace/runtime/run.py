@@ -20,6 +20,8 @@ from headrace.broker import connect, embedded, groups, topics
 from headrace.broker.client import Connection
 from headrace.config import Config
 from headrace.errors import BrokerError, PlanError, RunError, TopicError
+from headrace.plan import durations
+from headrace.plan import realtime as plan_realtime
 from headrace.plan.nodes import Aggregate, Source, walk
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import display as displays
@@ -30,12 +32,14 @@ from headrace.runtime.progress import Batch, Offsets, Total
 from headrace.runtime.supervise import Job, Supervisor
 from headrace.sinks import kafka as kafka_sink
 from headrace.sources import kafka as kafka_source
-from headrace.spark import jvm
+from headrace.spark import jvm, realtime
 from headrace.spark.compile import compile, explain
-from headrace.spark.session import session
+from headrace.spark.session import cores, session
 
 if TYPE_CHECKING:
     from headrace.app import App
+
+Mode = Literal["batches", "realtime"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +53,28 @@ def run(
     app: App,
     *,
     until: Literal["now"] | None = None,
+    mode: Mode = "batches",
     flags: Mapping[str, Any] | None = None,
     display: Display | None = None,
     debug: bool = False,
 ) -> Summary:
     if until not in (None, "now"):
         raise PlanError(f"until={until!r} is not known", fix='until is "now" or left out')
+    if mode not in ("batches", "realtime"):
+        raise PlanError(f"mode={mode!r} is not known", fix='mode is "batches" or "realtime"')
     specs = app.queries()
+    if mode == "realtime":
+        if until is not None:
+            raise PlanError("real-time mode has no end that until could wait for", fix="leave one of the two out")
+        specs = plan_realtime.queries(specs)
     config = Config.load(flags)
     shown = display or displays.choose(app.name)
     stop = threading.Event()
     try:
-        spark, connection = _start(app.name, config, shown)
+        spark, connection = _start(app.name, config, mode, shown)
         # From here on, because Spark sets a handler of its own when it starts.
         with _signals(stop):
-            runner = _Runner(spark, config, connection, shown, stop, debug)
+            runner = _Runner(spark, config, connection, mode, shown, stop, debug)
             shown.say(f"{app.name}: {len(specs)} {'query' if len(specs) == 1 else 'queries'}, broker {connection.address}")
             with state.owned(config.state, app.name):
                 return runner.run(specs, until)
@@ -80,17 +91,18 @@ def _log(config: Config, name: str) -> Path:
     return config.home / "logs" / f"{name}.log"
 
 
-def _start(name: str, config: Config, display: Display) -> tuple[SparkSession, Connection]:
+def _start(name: str, config: Config, mode: Mode, display: Display) -> tuple[SparkSession, Connection]:
     """The broker and Spark each take seconds to start, so they start together."""
     with ThreadPoolExecutor(1) as pool:
         broker = pool.submit(connect.connect, config, display.say)
         display.say("starting Spark ...")
         spark = session(
             f"headrace-{name}",
-            master=config.master,
+            master=realtime.master(config.master) if mode == "realtime" else config.master,
             memory=config.driver_memory,
             jars=tuple(jars.connector_jars()),
             log=_log(config, name),
+            more=realtime.settings(config.master) if mode == "realtime" else None,
         )
         return spark, broker.result()
 
@@ -100,12 +112,14 @@ class _Runner:
     spark: SparkSession
     config: Config
     connection: Connection
+    mode: Mode
     display: Display
     stop: threading.Event
     debug: bool
 
     def run(self, specs: Sequence[QuerySpec], until: Literal["now"] | None) -> Summary:
-        compiled = {spec.name: compile(spec, self._read) for spec in specs}
+        at_once = self.mode == "realtime"
+        compiled = {spec.name: compile(spec, self._read, realtime=at_once) for spec in specs}
         layouts = {name: query.layouts for name, query in compiled.items()}
         jobs = [self._job(spec, compiled[spec.name].records, until) for spec in specs]
         root = self.config.state
@@ -113,6 +127,8 @@ class _Runner:
             self.display.say(note)
         self._topics(specs)
         state.record(self.spark, root, specs, layouts, self._topic_ids(specs))
+        if self.mode == "realtime":
+            self._realtime(specs)
         progress = _GroupProgress(self.connection, specs, self.display)
         for wave in waves(specs) if until else [specs]:
             Supervisor(
@@ -143,19 +159,36 @@ class _Runner:
             if topics.ensure(self.connection, topic, config=_topic_config(spec)):
                 self.display.say(f"created the topic {topic}")
 
+    def _realtime(self, specs: Sequence[QuerySpec]) -> None:
+        """All slots are held at once and for long: say how many, and that news of them are rare."""
+        read = {source.topic for spec in specs for source in spec.sources}
+        partitions = {topic: topics.require(self.connection, topic) for topic in read}
+        needed = realtime.slots(specs, partitions, cores(self.config.master))
+        realtime.check_slots(self.spark, needed)
+        every = durations.text(self._realtime_batch())
+        self.display.say(f"real-time mode: results at once, a checkpoint and progress every {every}; {needed} slots of Spark")
+
+    def _realtime_batch(self) -> int:
+        """In microseconds."""
+        return durations.parse(self.config.realtime_batch) or 0
+
     def _read(self, source: Source) -> DataFrame:
-        return kafka_source.read(self.spark, source, self.connection, batch=self.config.batch)
+        batch = None if self.mode == "realtime" else self.config.batch
+        return kafka_source.read(self.spark, source, self.connection, batch=batch)
 
     def _job(self, spec: QuerySpec, records: DataFrame, until: Literal["now"] | None) -> Job:
+        at_once = self.mode == "realtime"
         place = state.location(self.config.state, spec)
 
         def start() -> StreamingQuery:
             writer = (
-                kafka_sink.write(records, self.connection, mode=spec.mode)
+                kafka_sink.write(records, self.connection, mode=spec.mode, linger_ms=0 if at_once else 5)
                 .queryName(spec.name)
                 .option("checkpointLocation", place)
             )
             try:
+                if at_once:
+                    return realtime.trigger(writer, self._realtime_batch()).start()
                 return writer.trigger(availableNow=True).start() if until else writer.start()
             except PySparkException as e:
                 raise RunError(f"query {spec.name!r} did not start: {explain(e)}", where=spec.where) from e

@@ -10,7 +10,9 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from headrace.broker.client import Connection
 
 
-def write(records: DataFrame, connection: Connection, *, mode: Literal["append", "update"]) -> DataStreamWriter:
+def write(
+    records: DataFrame, connection: Connection, *, mode: Literal["append", "update"], linger_ms: int = 5
+) -> DataStreamWriter:
     """A writer that lacks only its checkpoint and its trigger."""
     writer = records.writeStream.format("kafka").outputMode(mode)
-    return writer.options(**connection.spark()).option("kafka.enable.idempotence", "true").option("kafka.linger.ms", "5")
+    return writer.options(**connection.spark()).option("kafka.enable.idempotence", "true").option("kafka.linger.ms", linger_ms)

@@ -7,22 +7,20 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace.broker.client import Connection
 from headrace.plan.nodes import Source
 
-FETCH = {
-    "kafka.max.poll.records": "20000",
-    "kafka.max.partition.fetch.bytes": "8388608",
-    "kafka.fetch.min.bytes": "262144",
-    "kafka.fetch.max.wait.ms": "20",
-}
+FETCH = {"kafka.max.poll.records": "20000", "kafka.max.partition.fetch.bytes": "8388608"}
+IN_BATCHES = {"kafka.fetch.min.bytes": "262144", "kafka.fetch.max.wait.ms": "20"}
+AT_ONCE = {"kafka.fetch.min.bytes": "1"}
 
 
-def read(spark: SparkSession, source: Source, connection: Connection, *, batch: int) -> DataFrame:
+def read(spark: SparkSession, source: Source, connection: Connection, *, batch: int | None) -> DataFrame:
+    """`batch` is the most records of a micro-batch; None stands for real-time mode, which knows no such bound."""
+    fetch = AT_ONCE if batch is None else {**IN_BATCHES, "maxOffsetsPerTrigger": str(batch)}
     return (
         spark.readStream.format("kafka")
-        .options(**connection.spark(), **FETCH)
+        .options(**connection.spark(), **FETCH, **fetch)
         .option("kafka.isolation.level", "read_committed")
         .option("subscribe", source.topic)
         .option("startingOffsets", source.start)
         .option("failOnDataLoss", "true")
-        .option("maxOffsetsPerTrigger", batch)
         .load()
     )

@@ -52,13 +52,15 @@ class Compiled:
     layouts: tuple[str, ...]
 
 
-def compile(spec: QuerySpec, read: Read) -> Compiled:
+def compile(spec: QuerySpec, read: Read, *, realtime: bool = False) -> Compiled:
     """`read` gives the records of a source's topic."""
-    kernel = Kernel(spec.mode)
+    kernel = Kernel(spec.mode, at_once=realtime)
     rows = _rows(spec.node, read, kernel)
     records = encode(rows, spec)
     try:
         jvm.check_streaming(records, spec.mode)
+        if realtime:
+            jvm.check_realtime(records)
     except AnalysisException as e:
         raise PlanError(explain(e), where=spec.where) from e
     return Compiled(rows, records, tuple(kernel.layouts))

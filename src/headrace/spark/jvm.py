@@ -113,6 +113,14 @@ def check_streaming(frame: DataFrame, mode: str) -> None:
     checker.checkForStreaming(frame._jdf.queryExecution().analyzed(), _mode(frame, mode))  # pyright: ignore
 
 
+def check_realtime(frame: DataFrame) -> None:
+    """What Spark says besides when a query starts in real-time mode; some it says only when that runs."""
+    jvm = _jvm(frame.sparkSession)
+    checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+    update = jvm.org.apache.spark.sql.streaming.OutputMode.Update()
+    checker.checkAdditionalRealTimeModeConstraints(frame._jdf.queryExecution().analyzed(), update)  # pyright: ignore
+
+
 def decode_json(
     spark: SparkSession, value: Column, topic: Column, partition: Column, offset: Column, *, schema: StructType, fail: bool
 ) -> Column:
