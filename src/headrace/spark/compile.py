@@ -34,7 +34,7 @@ from headrace.plan.nodes import (
     walk,
 )
 from headrace.plan.queries import QuerySpec
-from headrace.spark import functions, joins, jvm, tables, windows
+from headrace.spark import functions, joins, jvm, lanes, tables, windows
 from headrace.spark.columns import column
 from headrace.spark.decode import decode, fields_of
 from headrace.spark.encode import encode
@@ -165,7 +165,11 @@ class _Built:
             case Join():
                 return joins.join(node, frame(node.left), frame(node.right))
             case Lookup():
-                return tables.lookup(node, frame(node.stream), self.table(node.table), self.kernel)
+                base = lanes.shared(node)
+                if base is None:
+                    return tables.lookup(node, frame(node.stream), self.table(node.table), self.kernel)
+                both, inside, table = lanes.lanes(node, base, frame(base))
+                return tables.lookup(node, both, table, self.kernel, inside)
             case Changes():
                 return tables.changes(node, self.changes(node.input))
             case Dedupe():

@@ -1,6 +1,6 @@
 """Tables on the kernel's operators.
 
-Between operators a table is a frame of changes, one row a change: the structs `_key`, `_before` and `_after`, and the numbers
+Between operators a table is a frame of changes, one row a change: the structs `_row_key`, `_before` and `_after`, and the numbers
 `_at` and `_before_at` (when the row and the one before it came, in microseconds), `_version` and `_sequence`. Verbs act on the
 rows before and after. An operator gets its changes as blocks of bytes (kernel: Gather, Scatter): it knows nothing of columns.
 """
@@ -21,10 +21,12 @@ from headrace.spark import jvm, windows
 from headrace.spark.columns import column, path
 
 Mode = Literal["append", "update"]
-KEY, BEFORE, AFTER, AT, BEFORE_AT, VERSION, SEQUENCE = "_key", "_before", "_after", "_at", "_before_at", "_version", "_sequence"
+KEY, BEFORE, AFTER, AT, BEFORE_AT = "_row_key", "_before", "_after", "_at", "_before_at"
+VERSION, SEQUENCE = "_version", "_sequence"
 DELETED = "_deleted"
 _REST = (AT, BEFORE_AT, VERSION, SEQUENCE)
 _LEFT, _RIGHT = 0, 1
+_KEY_AFTER, _ROW_AFTER = 1, 8
 _OUT, _LEFT_OUT = "00", {"stale": "64", "bad": "65"}
 """What a block begins with, as the kernel's Operator says it."""
 
@@ -51,38 +53,15 @@ class Kernel:
 
     def blocks(self, table: Table, key: Callable[[str], Column], row: Callable[[str], Column], side: int) -> DataFrame:
         """The changes, gathered by a key that is made of the row before and of the row after."""
-        was, now = F.lit(False) if table.raw else F.col(BEFORE).isNotNull(), F.col(AFTER).isNotNull()
-        return self._gather(
-            table.frame.select(
-                F.when(was, key(KEY if table.raw else BEFORE)).alias(KEY + BEFORE),
-                (key(KEY) if table.raw else F.when(now, key(AFTER))).alias(KEY + AFTER),
-                F.lit(side).alias("side"),
-                *_REST,
-                F.when(was, row(AFTER if table.raw else BEFORE)).alias(BEFORE),
-                F.when(now, row(AFTER)).alias(AFTER),
-            )
-        )
+        return self.gather(table.frame, _changed(table, key, row, side))
 
-    def events(self, frame: DataFrame, key: Column, time: Column, row: Column) -> DataFrame:
-        zero = F.lit(0).cast("bigint")
-        return self._gather(
-            frame.select(
-                F.when(F.lit(False), key).alias(KEY + BEFORE),
-                key.alias(KEY + AFTER),
-                F.lit(_LEFT).alias("side"),
-                time.alias(AT),
-                zero.alias(BEFORE_AT),
-                zero.alias(VERSION),
-                zero.alias(SEQUENCE),
-                F.when(F.lit(False), row).alias(BEFORE),
-                row.alias(AFTER),
-            )
-        )
-
-    def _gather(self, frame: DataFrame) -> DataFrame:
-        for name in (KEY + AFTER, AFTER):
-            self.layouts.append(frame.schema[name].dataType.simpleString())
-        return jvm.gather(frame, at_once=self.at_once)
+    def gather(self, frame: DataFrame, *lanes: list[Column]) -> DataFrame:
+        """Of each row, what is in its lanes: columns as `_changed` or `_happened` gives them."""
+        columns = frame.select(*(column.alias(f"c{i}") for i, column in enumerate(column for lane in lanes for column in lane)))
+        for i in range(len(lanes)):
+            for place in (_KEY_AFTER, _ROW_AFTER):
+                self.layouts.append(columns.schema[len(lanes[0]) * i + place].dataType.simpleString())
+        return jvm.gather(columns, at_once=self.at_once)
 
     def rows(self, blocks: DataFrame) -> DataFrame:
         """What an operator gave, row by row, without the blocks by which it says what it left out; that is counted."""
@@ -105,7 +84,30 @@ class Kernel:
         return Table(unpacked(frame).select(_key(node.key).alias(KEY), BEFORE, AFTER, *_REST))
 
 
-def upserts(frame: DataFrame, node: Source | AsTable) -> Table:
+def _changed(table: Table, key: Callable[[str], Column], row: Callable[[str], Column], side: int) -> list[Column]:
+    """What the kernel's Gather takes of a change. Where both keys are null there is none."""
+    now = F.col(AFTER).isNotNull()
+    if table.raw:
+        was, before, after = F.lit(False), key(KEY), F.when(F.col(KEY).isNotNull(), key(KEY))
+    else:
+        was, before, after = F.col(BEFORE).isNotNull(), key(BEFORE), F.when(now, key(AFTER))
+    return [
+        F.when(was, before),
+        after,
+        F.lit(side),
+        *map(F.col, _REST),
+        F.when(was, row(AFTER if table.raw else BEFORE)),
+        F.when(now, row(AFTER)),
+    ]
+
+
+def _happened(inside: Column, key: Column, time: Column, row: Column) -> list[Column]:
+    """The same of an event; `inside` says whether there is one."""
+    zero, never = F.lit(0).cast("bigint"), F.lit(False)
+    return [F.when(never, key), F.when(inside, key), F.lit(_LEFT), time, zero, zero, zero, F.when(never, row), row]
+
+
+def upserts(frame: DataFrame, node: Source | AsTable, also: Sequence[Column] = ()) -> Table:
     """Flat rows as the newest rows of their keys; where `_deleted` is true, the key has none any more."""
     deleted = F.col(DELETED) if DELETED in frame.columns else F.lit(False)
     key = F.struct(*map(column, node.key))
@@ -120,6 +122,7 @@ def upserts(frame: DataFrame, node: Source | AsTable) -> Table:
     else:
         version = at
     changes = frame.select(
+        *also,
         key.alias(KEY),
         row.alias(AFTER),
         at.alias(AT),
@@ -161,24 +164,28 @@ def flat(node: Node, table: Table) -> DataFrame:
     return table.frame.select(*columns, F.col(AFTER).isNull().alias(DELETED))
 
 
-def lookup(node: Lookup, stream: DataFrame, table: Table, kernel: Kernel) -> DataFrame:
+def lookup(node: Lookup, stream: DataFrame, table: Table, kernel: Kernel, inside: Column | None = None) -> DataFrame:
+    """With `inside`, the frames of both sides are one: of its rows some are events, some changes, some both."""
     same_types(node.on, stream.schema, table.type(KEY), node)
     row = F.struct(*map(column, node.stream.columns), TIME)
     key = F.struct(*(column(mine).alias(theirs) for mine, theirs in node.on))
     arrived = "_timestamp" if node.as_of == "arrival" and "_timestamp" in node.stream.hidden else TIME
-    left = kernel.events(stream, key, F.unix_micros(arrived), row)
-    right = kernel.blocks(
+    events = _happened(F.lit(True) if inside is None else inside, key, F.unix_micros(arrived), row)
+    changes = _changed(
         table, lambda side: F.struct(*(F.col(path(side, name)).alias(name) for _, name in node.on)), F.col, _RIGHT
     )
-    blocks = left.union(right)
+    if inside is None:
+        blocks = kernel.gather(stream, events).union(kernel.gather(table.frame, changes))
+    else:
+        blocks = kernel.gather(stream, events, changes)
     outer = node.how == "left"
     if node.as_of == "arrival":
         out = jvm.lookup(blocks, outer=outer, versioned=table.raw, remember=table.versioned, mode=kernel.mode)
     else:
         out = jvm.as_of(blocks, outer=outer, history=node.history, mode=kernel.mode)
-    events = cast("StructType", stream.select(row.alias("row")).schema["row"].dataType)
+    event = cast("StructType", stream.select(row.alias("row")).schema["row"].dataType)
     joined = kernel.rows(out).select(
-        jvm.unpack_row(F.col("before"), events).alias("_left"),
+        jvm.unpack_row(F.col("before"), event).alias("_left"),
         jvm.unpack_row(F.col("after"), table.type()).alias("_right"),
         F.col("version"),
     )

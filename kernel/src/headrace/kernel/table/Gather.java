@@ -20,15 +20,17 @@ import scala.collection.immutable.Seq;
  *
  * <p>Spark then shuffles, sorts and hands over a few large rows instead of many small ones. The columns: key before and after
  * (structs), side, time, time of the row before, version, sequence, row before and after (structs). A change that moves a row from one
- * key to another is two: a delete there, an insert here.
+ * key to another is two: a delete there, an insert here. Several changes can be side by side in one row; one without keys is none.
  */
 public final class Gather extends TableGenerator {
   public static final StructType TYPE = new StructType().add("key", DataTypes.BinaryType).add("block", DataTypes.BinaryType);
-  private static final int KEY_BEFORE = 0, KEY_AFTER = 1, SIDE = 2, TIME = 3, BEFORE_TIME = 4, VERSION = 5, SEQUENCE = 6, BEFORE = 7, AFTER = 8;
+  private static final int KEY_BEFORE = 0, KEY_AFTER = 1, SIDE = 2, TIME = 3, BEFORE_TIME = 4, VERSION = 5, SEQUENCE = 6, BEFORE = 7, AFTER = 8, COLUMNS = 9;
   private static final int MOST = 16 << 20;
 
   private final boolean atOnce;
-  private transient Map<Bytes, BlockBuilder> blocks;
+  /** By side, because a block has changes of one side only. */
+  private transient List<Map<Bytes, BlockBuilder>> sides;
+
   private transient int size;
 
   Gather(boolean atOnce, Seq<Expression> children) {
@@ -48,29 +50,35 @@ public final class Gather extends TableGenerator {
 
   @Override
   public IterableOnce<InternalRow> eval(InternalRow input) {
-    if (blocks == null) blocks = new HashMap<>();
-    UnsafeRow row = (UnsafeRow) input;
-    boolean was = !row.isNullAt(KEY_BEFORE);
-    boolean is = !row.isNullAt(KEY_AFTER);
-    Bytes before = was ? Bytes.of(struct(row, KEY_BEFORE)) : null;
-    Bytes after = is ? Bytes.of(struct(row, KEY_AFTER)) : null;
-    if (was && is && before.equals(after)) {
-      add(after, row, true, true);
-    } else {
-      if (was) add(before, row, true, false);
-      if (is) add(after, row, false, true);
-    }
+    if (sides == null) sides = List.of(new HashMap<>(), new HashMap<>());
+    for (int lane = 0; lane < children().size(); lane += COLUMNS) gather((UnsafeRow) input, lane);
     return atOnce || size > MOST ? flush() : none();
   }
 
-  private void add(Bytes key, UnsafeRow row, boolean withBefore, boolean withAfter) {
+  private void gather(UnsafeRow row, int lane) {
+    boolean was = !row.isNullAt(lane + KEY_BEFORE);
+    boolean is = !row.isNullAt(lane + KEY_AFTER);
+    Bytes before = was ? Bytes.of(struct(row, lane + KEY_BEFORE)) : null;
+    Bytes after = is ? Bytes.of(struct(row, lane + KEY_AFTER)) : null;
+    if (was && is && before.equals(after)) {
+      add(after, row, lane, true, true);
+    } else {
+      if (was) add(before, row, lane, true, false);
+      if (is) add(after, row, lane, false, true);
+    }
+  }
+
+  private void add(Bytes key, UnsafeRow row, int lane, boolean withBefore, boolean withAfter) {
+    byte side = (byte) row.getInt(lane + SIDE);
+    Map<Bytes, BlockBuilder> blocks = sides.get(side);
     BlockBuilder block = blocks.get(key);
     if (block == null) blocks.put(key, block = new BlockBuilder(256));
-    UnsafeRow before = withBefore && !row.isNullAt(BEFORE) ? struct(row, BEFORE) : null;
-    UnsafeRow after = withAfter && !row.isNullAt(AFTER) ? struct(row, AFTER) : null;
+    UnsafeRow before = withBefore && !row.isNullAt(lane + BEFORE) ? struct(row, lane + BEFORE) : null;
+    UnsafeRow after = withAfter && !row.isNullAt(lane + AFTER) ? struct(row, lane + AFTER) : null;
     int was = block.size();
     block.add(
-        (byte) row.getInt(SIDE), row.getLong(TIME), row.getLong(BEFORE_TIME), row.getLong(VERSION), row.getLong(SEQUENCE),
+        side, row.getLong(lane + TIME), row.getLong(lane + BEFORE_TIME), row.getLong(lane + VERSION),
+        row.getLong(lane + SEQUENCE),
         before == null ? null : before.getBaseObject(), before == null ? 0 : before.getBaseOffset(), before == null ? -1 : before.getSizeInBytes(),
         after == null ? null : after.getBaseObject(), after == null ? 0 : after.getBaseOffset(), after == null ? -1 : after.getSizeInBytes());
     size += block.size() - was;
@@ -82,13 +90,15 @@ public final class Gather extends TableGenerator {
 
   @Override
   public IterableOnce<InternalRow> terminate() {
-    return blocks == null ? none() : flush();
+    return sides == null ? none() : flush();
   }
 
   private IterableOnce<InternalRow> flush() {
-    List<InternalRow> rows = new ArrayList<>(blocks.size());
-    blocks.forEach((key, block) -> rows.add(new GenericInternalRow(new Object[] {key.array(), block.build()})));
-    blocks.clear();
+    List<InternalRow> rows = new ArrayList<>();
+    for (Map<Bytes, BlockBuilder> blocks : sides) {
+      blocks.forEach((key, block) -> rows.add(new GenericInternalRow(new Object[] {key.array(), block.build()})));
+      blocks.clear();
+    }
     size = 0;
     return iterator(rows.iterator());
   }
