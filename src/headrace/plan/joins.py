@@ -10,7 +10,7 @@ from headrace.plan import checks
 from headrace.plan.callsite import CallSite
 from headrace.plan.cuts import changing
 from headrace.plan.durations import Duration, micros
-from headrace.plan.nodes import TIME, AsOf, How, Join, Lookup, Node, Pairs, TableJoin
+from headrace.plan.nodes import LOG_TIME, TIME, AsOf, How, Join, Lookup, Node, Pairs, TableJoin
 
 On = str | Sequence[str] | Mapping[str, str]
 VERSION = "version"
@@ -81,7 +81,7 @@ def lookup(
     return Lookup(
         where=where,
         columns=checks.named_well(columns, where),
-        hidden=(TIME,),
+        hidden=tuple(name for name in (TIME, LOG_TIME) if name in stream.hidden),
         key=stream.key,
         lateness=stream.lateness,
         stream=stream,

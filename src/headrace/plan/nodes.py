@@ -24,7 +24,8 @@ Pairs = tuple[tuple[str, str], ...]
 """Columns of the left and the columns of the right they are compared with."""
 
 TIME = "_time"
-SOURCE_HIDDEN = (TIME, "_key", "_topic", "_partition", "_offset", "_timestamp")
+LOG_TIME = "_timestamp"
+SOURCE_HIDDEN = (TIME, "_key", "_topic", "_partition", "_offset", LOG_TIME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +217,7 @@ class Write:
     name: str
     named: bool
     where: Where = field(compare=False)
+    internal: bool = False
 
 
 def inputs(node: Node) -> tuple[Node, ...]:

@@ -70,7 +70,8 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
     specs: list[QuerySpec] = []
     for group in groups:
         # A given name, or the first topic; never a counter, because state must survive edits elsewhere.
-        first = next((write for write in group if write.named), group[0])
+        mine = [write for write in group if not write.internal] or group
+        first = next((write for write in mine if write.named), mine[0])
         if clash := next((spec for spec in specs if spec.name == first.name), None):
             raise PlanError(
                 f"two queries are called {first.name!r}; the other is at {clash.where}",

@@ -12,6 +12,7 @@ from headrace.plan.nodes import TIME, Source
 from headrace.plan.schema import Fields, ddl, plain
 from headrace.spark import jvm
 from headrace.spark.columns import path
+from headrace.spark.encode import null_key
 from headrace.spark.tables import DELETED
 
 ADVANCE = "advance"
@@ -50,7 +51,7 @@ def decode(records: DataFrame, source: Source, *, watermark: bool) -> DataFrame:
     # Asked of every row, whatever columns are used: a decoder that nobody asks is pruned away, and its refusals with it.
     rows = rows.where(F.col(f"_row.{BAD}").isNull())
     columns = [F.col(path("_row", name)).alias(name) for name in source.columns]
-    return rows.select(*columns, *source.hidden, *(("_offset", DELETED) if source.kind == "table" else ()))
+    return rows.select(*columns, *source.hidden, *(("_offset", "_timestamp", DELETED) if source.kind == "table" else ()))
 
 
 def fields_of(type: StructType) -> Fields:
@@ -79,8 +80,10 @@ def _delete(source: Source) -> Column:
     for name in source.key:
         alone = F.lit(None) if len(source.key) > 1 else F.expr(f"try_cast(cast(key as string) as {kinds[name]})")
         key[name] = alone if kinds[name] == "string" and len(source.key) == 1 else F.coalesce(alone, parsed.getField(name))
+        if source.origin is not None:
+            key[name] = F.when(text != null_key(source.key), key[name])
     missing = F.lit(False)
-    for value in key.values():
+    for value in key.values() if source.origin is None else ():
         missing = missing | value.isNull()
     bad = F.when(missing, F.lit(f"no value, and a key that is not {', '.join(source.key)}: it deletes nothing"))
     if source.bad == "fail":
@@ -91,7 +94,11 @@ def _delete(source: Source) -> Column:
 
 def _row(records: DataFrame, source: Source) -> Column:
     value = F.col("value")
-    needed = {*source.key, *([source.time] if source.time else []), *([source.version] if source.version else [])}
+    needed = {
+        *(source.key if source.origin is None else ()),
+        *([source.time] if source.time else []),
+        *([source.version] if source.version else []),
+    }
     match source.format:
         case "json":
             schema = cast("StructType", StructType.fromDDL(ddl(source.fields)))

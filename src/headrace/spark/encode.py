@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType
@@ -24,7 +27,16 @@ def encode(rows: DataFrame, spec: QuerySpec) -> DataFrame:
     value = _json(spec.node.columns)
     if DELETED in rows.columns:
         value = F.when(~F.col(DELETED), value)
-    return rows.select(_key(rows, spec).alias("key"), value.alias("value"), topic.alias("topic"))
+    key = _key(rows, spec)
+    if spec.node.kind == "table" and spec.node.key:
+        # A compacted topic takes no record without a key.
+        key = F.coalesce(key, F.lit(null_key(spec.node.key)))
+    return rows.select(key.alias("key"), value.alias("value"), topic.alias("topic"))
+
+
+def null_key(names: Sequence[str]) -> str:
+    """The key of a row whose key is null, as text."""
+    return json.dumps(dict.fromkeys(names), separators=(",", ":"), ensure_ascii=False)
 
 
 def _key(rows: DataFrame, spec: QuerySpec) -> Column:

@@ -151,8 +151,8 @@ def scatter(blocks: DataFrame) -> DataFrame:
     return DataFrame(_operators(blocks).scatter(blocks._jdf), blocks.sparkSession)  # pyright: ignore
 
 
-def newest(blocks: DataFrame, *, remember: bool, mode: str) -> DataFrame:
-    return DataFrame(_operators(blocks).newest(blocks._jdf, remember, _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
+def newest(blocks: DataFrame, *, remember: bool, null_keys: bool, mode: str) -> DataFrame:
+    return DataFrame(_operators(blocks).newest(blocks._jdf, remember, null_keys, _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
 
 
 def lookup(blocks: DataFrame, *, outer: bool, versioned: bool, remember: bool, mode: str) -> DataFrame:

@@ -1,28 +1,41 @@
 """Tables on the kernel's operators.
 
-Between operators a table is a frame of changes, one row a change: the structs `_row_key`, `_before` and `_after`, and the numbers
+Between operators a table is a frame of changes, one row a change: structs `_row_key`, `_before` and `_after`, and numbers
 `_at` and `_before_at` (when the row and the one before it came, in microseconds), `_version` and `_sequence`. Verbs act on the
 rows before and after. An operator gets its changes as blocks of bytes (kernel: Gather, Scatter): it knows nothing of columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DateType, StructType, TimestampType
+from pyspark.sql.types import DateType, DoubleType, FloatType, IntegralType, StructType, TimestampType
 
 from headrace.errors import PlanError
-from headrace.plan.nodes import TIME, AsTable, Changes, Filter, Lookup, Node, Pairs, Project, Source, TableAggregate, TableJoin
+from headrace.plan.nodes import (
+    LOG_TIME,
+    TIME,
+    AsTable,
+    Changes,
+    Filter,
+    Lookup,
+    Node,
+    Pairs,
+    Project,
+    Source,
+    TableAggregate,
+    TableJoin,
+)
 from headrace.spark import jvm, windows
 from headrace.spark.columns import column, path
 
 Mode = Literal["append", "update"]
 KEY, BEFORE, AFTER, AT, BEFORE_AT = "_row_key", "_before", "_after", "_at", "_before_at"
-VERSION, SEQUENCE = "_version", "_sequence"
+VERSION, SEQUENCE, ARRIVED = "_version", "_sequence", "_arrived"
 DELETED = "_deleted"
 _REST = (AT, BEFORE_AT, VERSION, SEQUENCE)
 _LEFT, _RIGHT = 0, 1
@@ -33,11 +46,15 @@ _OUT, _LEFT_OUT = "00", {"stale": "64", "bad": "65"}
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Changes. Raw ones are upserts and deletes as they came, with no row before; `versioned` ones may be out of date."""
+    """Changes. Raw ones are upserts and deletes as they came, with no row before; `versioned` ones may be out of date.
+
+    Raw ones also have `_arrived`, when they came into the log.
+    """
 
     frame: DataFrame
     raw: bool = False
     versioned: bool = False
+    null_keys: bool = False
 
     def type(self, side: str = AFTER) -> StructType:
         return cast("StructType", self.frame.schema[side].dataType)
@@ -58,6 +75,8 @@ class Kernel:
     def gather(self, frame: DataFrame, *lanes: list[Column]) -> DataFrame:
         """Of each row, what is in its lanes: columns as `_changed` or `_happened` gives them."""
         columns = frame.select(*(column.alias(f"c{i}") for i, column in enumerate(column for lane in lanes for column in lane)))
+        for i in (place + len(lane) * n for n, lane in enumerate(lanes) for place in (0, _KEY_AFTER)):
+            columns = columns.withColumn(f"c{i}", _normal(F.col(f"c{i}"), cast("StructType", columns.schema[i].dataType)))
         for i in range(len(lanes)):
             for place in (_KEY_AFTER, _ROW_AFTER):
                 self.layouts.append(columns.schema[len(lanes[0]) * i + place].dataType.simpleString())
@@ -84,7 +103,23 @@ class Kernel:
         return Table(unpacked(frame).select(_key(node.key).alias(KEY), BEFORE, AFTER, *_REST))
 
 
-def _changed(table: Table, key: Callable[[str], Column], row: Callable[[str], Column], side: int) -> list[Column]:
+def _normal(key: Column, type: StructType) -> Column:
+    """Keys are compared as bytes: of the numbers that are equal and look different there is one."""
+    if not any(isinstance(part.dataType, DoubleType | FloatType) for part in type.fields):
+        return key
+
+    def cell(name: str, real: bool) -> Column:
+        value = key.getField(name)
+        same = F.when(F.isnan(value), F.lit(float("nan"))).otherwise(value + F.lit(0.0)).cast(type[name].dataType)
+        return (same if real else value).alias(name)
+
+    cells = [cell(part.name, isinstance(part.dataType, DoubleType | FloatType)) for part in type.fields]
+    return F.when(key.isNotNull(), F.struct(*cells))
+
+
+def _changed(
+    table: Table, key: Callable[[str], Column], row: Callable[[str], Column], side: int, time: str = AT
+) -> list[Column]:
     """What the kernel's Gather takes of a change. Where both keys are null there is none."""
     now = F.col(AFTER).isNotNull()
     if table.raw:
@@ -95,7 +130,8 @@ def _changed(table: Table, key: Callable[[str], Column], row: Callable[[str], Co
         F.when(was, before),
         after,
         F.lit(side),
-        *map(F.col, _REST),
+        F.col(time),
+        *map(F.col, _REST[1:]),
         F.when(was, row(AFTER if table.raw else BEFORE)),
         F.when(now, row(AFTER)),
     ]
@@ -110,12 +146,15 @@ def _happened(inside: Column, key: Column, time: Column, row: Column) -> list[Co
 def upserts(frame: DataFrame, node: Source | AsTable, also: Sequence[Column] = ()) -> Table:
     """Flat rows as the newest rows of their keys; where `_deleted` is true, the key has none any more."""
     deleted = F.col(DELETED) if DELETED in frame.columns else F.lit(False)
-    key = F.struct(*map(column, node.key))
+    key = _struct({name: column(name) for name in node.key})
     row = F.when(~deleted, F.struct(*map(column, node.columns)))
     at = F.unix_micros(TIME)
     offset = F.col("_offset") if "_offset" in frame.columns else None
     if node.version is not None:
-        version = F.coalesce(_number(frame, node.version), F.lit(jvm.NO_VERSION))
+        version = _number(frame, node.version, node)
+        # Without its version a row has no place in the table, like one without its key. A topic's are bad records already.
+        known = version.isNotNull() | deleted
+        key = _struct({name: F.when(known, column(name)) for name in node.key}) if isinstance(node, AsTable) else key
     elif isinstance(node, Source):
         assert offset is not None
         version = offset
@@ -129,8 +168,10 @@ def upserts(frame: DataFrame, node: Source | AsTable, also: Sequence[Column] = (
         F.lit(0).cast("bigint").alias(BEFORE_AT),
         F.when(deleted, F.lit(jvm.NO_VERSION)).otherwise(version).cast("bigint").alias(VERSION),
         (version if offset is None else offset).cast("bigint").alias(SEQUENCE),
+        (F.unix_micros("_timestamp") if "_timestamp" in frame.columns else at).alias(ARRIVED),
     )
-    return Table(changes, raw=True, versioned=isinstance(node, AsTable) or node.version is not None)
+    internal = isinstance(node, Source) and node.origin is not None
+    return Table(changes, raw=True, versioned=isinstance(node, AsTable) or node.version is not None, null_keys=internal)
 
 
 def filter(node: Filter, table: Table) -> Table:
@@ -147,7 +188,7 @@ def newest(table: Table, node: Node, kernel: Kernel) -> Table:
     if not table.raw:
         return table
     blocks = kernel.blocks(table, F.col, F.col, _LEFT)
-    out = jvm.newest(blocks, remember=table.versioned, mode=kernel.mode)
+    out = jvm.newest(blocks, remember=table.versioned, null_keys=table.null_keys, mode=kernel.mode)
     return kernel.changes(out, node, _rows(table.type()))
 
 
@@ -155,31 +196,38 @@ def changes(node: Changes, table: Table) -> DataFrame:
     op = F.when(F.col(BEFORE).isNull(), F.lit("insert")).when(F.col(AFTER).isNull(), F.lit("delete")).otherwise(F.lit("update"))
     key = [F.col(path(KEY, name)).alias(name) for name in node.key]
     time = windows.timed(F.timestamp_micros(AT), node.lateness or 0)
-    return table.frame.select(*key, op.alias("op"), F.col(BEFORE).alias("before"), F.col(AFTER).alias("after"), time)
+    return table.frame.where(_differ(table)).select(
+        *key, op.alias("op"), F.col(BEFORE).alias("before"), F.col(AFTER).alias("after"), time
+    )
 
 
 def flat(node: Node, table: Table) -> DataFrame:
     """The rows that a topic gets: the columns, and `_deleted`; of a deleted row only the key's."""
     columns = [F.col(path(KEY if name in node.key else AFTER, name)).alias(name) for name in node.columns]
-    return table.frame.select(*columns, F.col(AFTER).isNull().alias(DELETED))
+    return table.frame.where(_differ(table)).select(*columns, F.col(AFTER).isNull().alias(DELETED))
 
 
 def lookup(node: Lookup, stream: DataFrame, table: Table, kernel: Kernel, inside: Column | None = None) -> DataFrame:
     """With `inside`, the frames of both sides are one: of its rows some are events, some changes, some both."""
     same_types(node.on, stream.schema, table.type(KEY), node)
-    row = F.struct(*map(column, node.stream.columns), TIME)
+    row = F.struct(*map(column, node.stream.columns), *node.hidden)
     key = F.struct(*(column(mine).alias(theirs) for mine, theirs in node.on))
-    arrived = "_timestamp" if node.as_of == "arrival" and "_timestamp" in node.stream.hidden else TIME
+    arrival = node.as_of == "arrival"
+    arrived = LOG_TIME if arrival and LOG_TIME in node.stream.hidden else TIME
     events = _happened(F.lit(True) if inside is None else inside, key, F.unix_micros(arrived), row)
     changes = _changed(
-        table, lambda side: F.struct(*(F.col(path(side, name)).alias(name) for _, name in node.on)), F.col, _RIGHT
+        table,
+        lambda side: F.struct(*(F.col(path(side, name)).alias(name) for _, name in node.on)),
+        F.col,
+        _RIGHT,
+        ARRIVED if arrival and table.raw else AT,
     )
     if inside is None:
         blocks = kernel.gather(stream, events).union(kernel.gather(table.frame, changes))
     else:
         blocks = kernel.gather(stream, events, changes)
     outer = node.how == "left"
-    if node.as_of == "arrival":
+    if arrival:
         out = jvm.lookup(blocks, outer=outer, versioned=table.raw, remember=table.versioned, mode=kernel.mode)
     else:
         out = jvm.as_of(blocks, outer=outer, history=node.history, mode=kernel.mode)
@@ -197,7 +245,8 @@ def lookup(node: Lookup, stream: DataFrame, table: Table, kernel: Kernel, inside
         else F.col(path("_right", name)).alias(name)
         for name in node.columns
     ]
-    return joined.select(*taken, windows.timed(F.col(path("_left", TIME)), node.lateness or 0))
+    others = [F.col(path("_left", name)).alias(name) for name in node.hidden if name != TIME]
+    return joined.select(*taken, windows.timed(F.col(path("_left", TIME)), node.lateness or 0), *others)
 
 
 def same_types(on: Pairs, left: StructType, right: StructType, node: Node) -> None:
@@ -208,7 +257,7 @@ def same_types(on: Pairs, left: StructType, right: StructType, node: Node) -> No
             raise PlanError(
                 f"the join's column {mine!r} is {one} on the left and {theirs!r} is {other} on the right",
                 where=node.where,
-                fix=f'bring one side to the type of the other: with_columns({mine}="cast({mine} as {other})")',
+                fix=f'declare both alike in the schema, or bring one to the type of the other: "cast({mine} as {other})"',
             )
 
 
@@ -222,23 +271,29 @@ def _each(table: Table, change: Callable[[DataFrame, str], Column]) -> Table:
         )
         kept = [name for name in frame.columns if name != side]
         frame = opened.select(*kept, change(opened, side).alias(side))
-    if not table.raw:
-        frame = frame.where(_differ(frame))
-    return Table(frame, raw=table.raw, versioned=table.versioned)
+    changed = replace(table, frame=frame)
+    # A row that stays the same with another time is a change for what goes by time, and is left out where the table ends.
+    return changed if table.raw else replace(table, frame=frame.where(_differ(changed) | _retimed()))
 
 
-def _differ(frame: DataFrame) -> Column:
+def _differ(table: Table) -> Column:
     """Maps can't be compared; with one, a change counts as one."""
-    either = F.col(BEFORE).isNotNull() | F.col(AFTER).isNotNull()
-    if "map<" in frame.schema[AFTER].dataType.simpleString():
-        return either
+    if "map<" in table.type().simpleString():
+        return F.col(BEFORE).isNotNull() | F.col(AFTER).isNotNull()
     return ~F.col(BEFORE).eqNullSafe(F.col(AFTER))
 
 
+def _retimed() -> Column:
+    return F.col(BEFORE).isNotNull() & F.col(AFTER).isNotNull() & (F.col(AT) != F.col(BEFORE_AT))
+
+
 def _key(names: Sequence[str]) -> Column:
-    if not names:
-        return F.struct(F.lit(0).alias("all"))
-    return F.struct(*(F.coalesce(F.col(path(AFTER, name)), F.col(path(BEFORE, name))).alias(name) for name in names))
+    return _struct({name: F.coalesce(F.col(path(AFTER, name)), F.col(path(BEFORE, name))) for name in names})
+
+
+def _struct(columns: Mapping[str, Column]) -> Column:
+    """A key. A table without one has one row."""
+    return F.struct(*(value.alias(name) for name, value in (columns or {"all": F.lit(0)}).items()))
 
 
 def _rows(type: StructType) -> Callable[[DataFrame], DataFrame]:
@@ -251,14 +306,20 @@ def _rows(type: StructType) -> Callable[[DataFrame], DataFrame]:
     return unpacked
 
 
-def _number(frame: DataFrame, name: str) -> Column:
-    match frame.schema[name].dataType:
+def _number(frame: DataFrame, name: str, node: Source | AsTable) -> Column:
+    match kind := frame.schema[name].dataType:
         case TimestampType():
             return F.unix_micros(column(name))
         case DateType():
             return F.unix_date(column(name)).cast("bigint")
-        case _:
+        case IntegralType():
             return column(name).cast("bigint")
+        case _:
+            raise PlanError(
+                f"the version column {name!r} is a {kind.simpleString()}",
+                where=node.where,
+                fix="a version is a whole number, a timestamp or a date",
+            )
 
 
 def join(node: TableJoin, left: Table, right: Table, kernel: Kernel) -> Table:
@@ -314,7 +375,7 @@ def aggregate(node: TableAggregate, table: Table, kernel: Kernel) -> Table:
     def split(opened: DataFrame, side: str) -> Column:
         splits.append(jvm.Split(opened, expressions))
         arguments = F.struct(*(column.alias(f"a{i}") for i, column in enumerate(splits[-1].arguments)))
-        key = F.struct(*map(column, node.key)) if node.key else F.struct(F.lit(0).alias("all"))
+        key = _struct({name: column(name) for name in node.key})
         return F.when(F.col(side).isNotNull(), F.struct(key.alias("key"), arguments.alias("arguments")))
 
     groups = _each(table, split)
@@ -331,6 +392,6 @@ def aggregate(node: TableAggregate, table: Table, kernel: Kernel) -> Table:
             named = [F.col(path(side, "left", name)).alias(name) for name in node.key]
             results = [result.alias(name) for result, (name, _) in zip(splits[0].results, node.aggregates, strict=True)]
             packed = opened.select(*kept, F.when(F.col(side).isNotNull(), F.struct(*named, *results)).alias(side))
-        return packed.where(_differ(packed))
+        return packed
 
     return kernel.changes(out, node, unpacked)

@@ -10,14 +10,17 @@ import org.apache.spark.sql.streaming.ValueState;
  * Upserts and deletes -> changes that know the row before them. What is out of date or changes nothing goes no further.
  *
  * <p>Keeps the newest row of each key ({@link Kept}). With {@code remember}, a deleted key's version stays, so that an older row that
- * comes later is still refused; without, versions are the order of the log, where nothing older can come.
+ * comes later is still refused; without, versions are the order of the log, where nothing older can come. A key that is null counts as
+ * none, but for {@code nullKeys}.
  */
 final class Newest extends Operator {
   private final boolean remember;
+  private final boolean nullKeys;
   private transient ValueState<byte[]> newest;
 
-  Newest(boolean remember) {
+  Newest(boolean remember, boolean nullKeys) {
     this.remember = remember;
+    this.nullKeys = nullKeys;
   }
 
   @Override
@@ -27,7 +30,7 @@ final class Newest extends Operator {
 
   @Override
   Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
-    if (hasNull(key)) return with(none(), NO_KEY, count(input.left()));
+    if (hasNull(key) && !nullKeys) return with(none(), NO_KEY, count(input.left()));
     Kept before = Kept.read(newest.get());
     Kept kept = before;
     BlockBuilder out = new BlockBuilder(256);

@@ -23,8 +23,8 @@ public final class Operators {
     return blocks.select(Scatter.column(functions.col("block")).as(Scatter.TYPE.fieldNames()));
   }
 
-  public static Dataset<Row> newest(Dataset<Row> blocks, boolean remember, OutputMode mode) {
-    return run(blocks, new Newest(remember), TimeMode.None(), mode);
+  public static Dataset<Row> newest(Dataset<Row> blocks, boolean remember, boolean nullKeys, OutputMode mode) {
+    return run(blocks, new Newest(remember, nullKeys), TimeMode.None(), mode);
   }
 
   public static Dataset<Row> lookup(Dataset<Row> blocks, boolean outer, boolean versioned, boolean remember, OutputMode mode) {

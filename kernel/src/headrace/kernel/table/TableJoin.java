@@ -203,12 +203,15 @@ final class TableJoin extends Operator {
   private static void add(Turn one, Turn other, boolean needLeft, boolean needRight, BlockBuilder out) {
     byte[] before = pair(one.was(), other.was(), needLeft, needRight);
     byte[] after = pair(one.is(), other.is(), needLeft, needRight);
-    if (Change.same(before, after)) return;
-    // A row's time and version come from the rows it is made of, so that what retracts it later can say the same.
-    long time = Math.max(one.is().time(), other.is().time());
-    long beforeTime = Math.max(one.was().time(), other.was().time());
-    long version = Math.max(one.is().version(), other.is().version());
-    out.add(new Change(OUT, after == null ? Math.max(time, beforeTime) : time, beforeTime, version, 0, before, after));
+    // A row's time comes from the rows it is made of, so that what takes it back later can say the same; so a new time is a change.
+    long time = after == null ? Math.max(one.is().time(), other.is().time()) : time(one.is(), other.is());
+    long beforeTime = time(one.was(), other.was());
+    if (Change.same(before, after) && (before == null || time == beforeTime)) return;
+    out.add(new Change(OUT, time, beforeTime, Math.max(one.is().version(), other.is().version()), 0, before, after));
+  }
+
+  private static long time(Kept one, Kept other) {
+    return Math.max(one.present() ? one.time() : 0, other.present() ? other.time() : 0);
   }
 
   private static byte[] pair(Kept one, Kept other, boolean needLeft, boolean needRight) {

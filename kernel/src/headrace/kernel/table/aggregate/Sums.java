@@ -87,7 +87,7 @@ final class Sums extends Accumulator {
       if (sum.toBigInteger().bitLength() > 63) throw overflow();
       return sum.longValue();
     }
-    return (average ? sum.divide(BigDecimal.valueOf(count), new MathContext(40)) : sum).doubleValue();
+    return (average ? sum.divide(BigDecimal.valueOf(count), new MathContext(sum.precision() + 40)) : sum).doubleValue();
   }
 
   private ArithmeticException overflow() {

@@ -1,0 +1,203 @@
+"""Tables: joins with one, joins of two, aggregates that take back, beside PySpark's own state API and beside reading alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+import headrace as hr
+from bench.worker import plain_session
+from headrace import jars
+from headrace.broker import topics
+from headrace.broker.client import Connection
+from headrace.config import Config
+from headrace.runtime import progress
+from headrace.sources import kafka as source
+from headrace.spark.compile import compile
+from headrace.spark.session import session
+
+ROOT = Path(__file__).parent.parent
+PARTITIONS, SIDE = 4, 100_000
+LARGE = 5_000_000
+KEYS = {"keyed": 1_000, "keyed-million": 1_000_000}
+
+
+def records(topic: str, rows: int) -> Iterator[tuple[int, bytes, bytes]]:
+    """Partition, key, value. In `keyed` and `keyed-million` the payload is opaque; `left`, `right` and `large` are tables."""
+    for i in range(rows):
+        if topic in KEYS:
+            key = i * 7919 % KEYS[topic]
+            yield key % PARTITIONS, f"{key:07}".encode(), b"x" * 80
+        else:
+            # Every row of a table comes several times, with other content, and so changes.
+            key = i * 7919 % (rows if topic == "large" else SIDE)
+            value = f'{{"id":{key},"of":{(key + i // SIDE) % SIDE},"name":"name {i % 1000}","amount":{i % 997}}}'
+            yield key % PARTITIONS, str(key).encode(), value.encode()
+
+
+def fill(connection: Connection, topic: str, rows: int) -> None:
+    if topics.exists(connection, topic):
+        return
+    print(f"producing {rows:,} records of {topic} ...", file=sys.stderr, flush=True)
+    topics.create(connection, topic, partitions=PARTITIONS)
+    producer = connection.producer(linger_ms=50, batch_num_messages=10_000, queue_buffering_max_messages=500_000)
+    for partition, key, value in records(topic, rows):
+        while True:
+            try:
+                producer.produce(topic, key=key, value=value, partition=partition)
+                break
+            except BufferError:
+                producer.poll(0.1)
+    producer.flush()
+
+
+def app(job: str) -> hr.App:
+    app = hr.App("bench")
+    if job in ("read", "read-million", "lookup", "lookup-million"):
+        topic = "keyed-million" if job.endswith("million") else "keyed"
+        events = app.stream(topic, format="bytes").select("_key as key", "value", "_offset as n")
+        if job.startswith("read"):
+            events.to("out")
+        else:
+            # Every tenth record is the newest row of its key; the others are joined with it.
+            table = events.where("n % 10 = 0").as_table(key="key", version="n").select("key", "value as known")
+            events.where("n % 10 <> 0").join(table, on="key").to("out")
+        return app
+    schema = "id int, of int, name string, amount int"
+    left = app.table("large" if job == "large" else "left", key="id", schema=schema)
+    if job == "large":
+        app.stream("keyed", format="bytes").select("cast(_key as int) as id").join(left, on="id").to("out")
+    elif job == "aggregate":
+        left.key_by("of").agg(n="count(*)", total="sum(amount)", mean="avg(amount)", low="min(amount)", high="max(amount)").to(
+            "out"
+        )
+    else:
+        right = app.table("right", key="id", schema=schema).select("id", "name as other", "amount as price")
+        left.join(right, on="id" if job == "join" else {"of": "id"}).to("out")
+    return app
+
+
+JOBS = {
+    "join": ("join of two tables on their key", ("left", "right")),
+    "foreign": ("join of two tables on a foreign key", ("left", "right")),
+    "aggregate": ("count, sum, avg, min, max by group over a table", ("left",)),
+}
+
+
+class Newest(StatefulProcessor):
+    """The join with a table as PySpark's own state API has it: pandas in, pandas out."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.row = handle.getValueState("row", "known binary")
+
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+        known = self.row.get()
+        for frame in rows:
+            frame = frame.sort_values("n")
+            updates = frame["value"].where(frame["n"] % 10 == 0)
+            newest = updates.ffill()
+            if known is not None:
+                newest = newest.fillna(known[0])
+            last = newest.iloc[-1]
+            if isinstance(last, bytes):
+                known = (last,)
+            frame["known"] = newest
+            frame = frame[(frame["n"] % 10 != 0) & frame["known"].notna()]
+            yield frame[["key", "value", "known"]]
+        if known is not None:
+            self.row.update(known)
+
+    def close(self) -> None:
+        pass
+
+
+def plain(spark: SparkSession, job: str, address: str) -> DataFrame:
+    topic = "keyed-million" if job.endswith("million") else "keyed"
+    rows = spark.readStream.format("kafka").option("kafka.bootstrap.servers", address).option("subscribe", topic)
+    rows = rows.option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", 1_000_000).load()
+    rows = rows.select(F.col("key").cast("string").alias("key"), "value", F.col("offset").alias("n"))
+    return rows.groupBy("key").transformWithStateInPandas(
+        Newest(), outputStructType="key string, value binary, known binary", outputMode="Update", timeMode="None"
+    )
+
+
+def measure(connection: Connection, folder: Path, impl: str, job: str, passes: int) -> float:
+    """The best rate of the passes after the first, in records a second; in a process of its own."""
+    print(f"{job}: {impl} ...", file=sys.stderr, flush=True)
+    command = [sys.executable, "-m", "bench.tables", impl, job, connection.address, str(folder), str(passes)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    rates = [each["rows"] / each["seconds"] for each in found]
+    print("  " + ", ".join(f"{rate:,.0f}/s" for rate in rates), file=sys.stderr, flush=True)
+    return max(rates[1:] or rates)
+
+
+def table(connection: Connection, folder: Path, rows: int) -> str:
+    for topic, many in (("keyed", rows), ("keyed-million", rows), ("left", rows // 4), ("right", rows // 4), ("large", LARGE)):
+        fill(connection, topic, many)
+    lines = [
+        f"Records a second, warm, without the cost of writing results. {rows:,} records with a payload of 80 bytes, every tenth of which",
+        "changes a row of the table; the others are joined with it.",
+        "",
+        "| join of a stream with a table | reading alone | PySpark's transformWithState | Headrace | of reading | of PySpark's |",
+        "|---|---|---|---|---|---|",
+    ]
+    for title, suffix in (("1,000 keys", ""), ("1,000,000 keys", "-million")):
+        read = measure(connection, folder, "headrace", "read" + suffix, 5)
+        ours = measure(connection, folder, "headrace", "lookup" + suffix, 5)
+        theirs = measure(connection, folder, "plain", "lookup" + suffix, 1 if suffix else 2)
+        cells = [f"{rate / 1000:,.0f}k/s" for rate in (read, theirs, ours)]
+        lines.append(f"| {title} | {' | '.join(cells)} | **{ours / read:.2f}** | **{ours / theirs:.1f}** |")
+    lines += ["", f"| changes of tables, {SIDE:,} rows on each side | changes a second |", "|---|---|"]
+    for job, (title, _) in JOBS.items():
+        lines.append(f"| {title} | {measure(connection, folder, 'headrace', job, 4) / 1000:,.0f}k/s |")
+    large = measure(connection, folder, "headrace", "large", 1)
+    lines += [
+        "",
+        f"State is on disk: {LARGE:,} rows of a table and {rows:,} events joined with it, with a driver of 2 GB, at {large / 1000:,.0f}k records/s",
+        "from a cold start.",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    impl, job, address, folder, passes = sys.argv[1:]
+    if impl == "plain":
+        spark = plain_session()
+        spark.conf.set(
+            "spark.sql.streaming.stateStore.providerClass",
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+        )
+        rows, mode = plain(spark, job, address), "update"
+    else:
+        config = Config.load({}, cwd=Path(folder), environ={})
+        log = config.home / "logs" / "bench.log"
+        spark = session("bench", master=config.master, memory=config.driver_memory, jars=tuple(jars.connector_jars()), log=log)
+        (spec,) = app(job).queries()
+        connection = Connection(address)
+        rows = compile(spec, lambda node: source.read(spark, node, connection, batch=config.batch)).rows
+        mode = spec.mode
+    for number in range(int(passes)):
+        began = time.monotonic()
+        place = f"{folder}/state/tables-{impl}-{job}-{number}-{os.getpid()}"
+        writer = rows.writeStream.format("noop").outputMode(mode).option("checkpointLocation", place)
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        seconds = time.monotonic() - began
+        total = sum(batch.rows_in for batch in progress.batches(job, query, -1))
+        print(json.dumps({"pass": number, "seconds": seconds, "rows": total}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
