@@ -1,11 +1,11 @@
-"""Tables against DuckDB and plain Python: random inserts, updates, deletes, duplicates and disorder, split at random, with a crash."""
+"""Tables against DuckDB and plain Python: random inserts, updates, deletes and disorder, split at random, with a crash."""
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +25,11 @@ SCHEMAS = {
     "notes": "id string, word string",
     "orders": "k string, g string, x int, at timestamp",
     "groups": "g string, title string",
+    "clicks": "i int, who string, at timestamp",
+    "users": "id string, name string",
+    "plans": "id string, v int, plan int",
+    "trades": "i int, sym string, at timestamp",
+    "prices": "sym string, ver bigint, p int, at timestamp",
 }
 
 
@@ -34,19 +39,20 @@ class Writer:
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
         self.moments = iter(self.chance.sample(range(10**7), 10**5))
+        self.last: dict[str, Row] = {}
 
     def mixed(self, *topics: str, length: int) -> list[Record]:
         """About so many records a history, in one log."""
         made = [self.record(self.chance.randrange(HISTORIES), self.chance.choice(topics)) for _ in range(HISTORIES * length)]
-        twice = [made[i] for i in sorted([*range(len(made)), *self.chance.sample(range(len(made)), len(made) // 20)])]
-        return twice
+        twice = self.chance.sample(range(len(made)), len(made) // 20)
+        return [made[i] for i in sorted([*range(len(made)), *twice])]
 
     def record(self, history: int, topic: str) -> Record:
         row, key = self.row(history, topic)
         return Record(topic, key, None if topic not in ("events", "orders") and self.chance.random() < 0.25 else row)
 
     def row(self, history: int, topic: str) -> tuple[Row, Any]:
-        one, name = lambda *values: self.chance.choice(values), lambda *range: self.name(history, *range)  # noqa: E731
+        one, name = lambda *values: self.chance.choice(values), lambda *range: self.name(history, *range)
         match topic:
             case "items":
                 row: Row = {"id": name("i", 5), "owner": name("p", 4, 0.15), "city": name("c", 3, 0.15)}
@@ -69,7 +75,9 @@ class Writer:
                 row = {"id": name("i", 80 if large else 6), "g": name("g", 2, 0.1), "tag": one("a", "b", "ü", None)}
                 row["x"] = one(None, self.chance.randint(-999, 999) if large else self.chance.randint(-3, 3))
                 row["d"] = one(None, 0.1, 0.3, 1e17, -1e17, 1e-9, -2.5, self.chance.uniform(-1, 1))
-                row["at"] = START + timedelta(milliseconds=next(self.moments))
+                if self.chance.random() < 0.2:
+                    row = self.last.get(row["id"], row)
+                row = self.last[row["id"]] = {**row, "at": START + timedelta(milliseconds=next(self.moments))}
             case "notes":
                 row = {"id": name("i", 80 if history < 5 else 6), "word": name("w", 2, 0.2)}
             case "orders":
@@ -189,7 +197,7 @@ def test_joins_of_tables_are_what_duckdb_joins_of_the_final_rows() -> None:
         )
         check(
             "many-left",
-            """select tid, town, size, i.* exclude (city) from towns left join items i on town = city where x is null or x > 0""",
+            "select tid, town, size, i.* exclude (city) from towns left join items i on town = city where x is null or x > 0",
         )
 
 
@@ -213,7 +221,6 @@ def aggregates(rows: Sequence[Row]) -> Row:
         "of_lowest": by_id[0]["tag"],
         "of_highest": by_id[-1]["x"],
         "top": [row["id"] for row in by_x[:3]],
-        "oldest": [row["id"] for row in rows[:2]],
         "list": xs,
         "set": sorted(set(tags), key=str.encode),
         "first": rows[0]["x"],
@@ -239,7 +246,6 @@ AGGREGATES = {
     "of_lowest": "min_by(tag, id)",
     "of_highest": "max_by(x, id)",
     "top": "max_by(id, struct(x, id), 3)",
-    "oldest": "min_by(id, at, 2)",
     "list": "collect_list(x)",
     "set": "collect_set(tag)",
     "first": "first(x)",
@@ -264,16 +270,18 @@ def test_aggregates_follow_every_change_of_a_table() -> None:
     sales = app.table("sales", key="id", schema=SCHEMAS["sales"], time="at")
     notes = app.table("notes", key="id", schema=SCHEMAS["notes"])
     sales.key_by("g").agg(**AGGREGATES).to("of-groups")
-    sales.where("x > 0").agg(n="count(*)", exact="sum(d)", top="max_by(id, struct(x, id), 5)").to("of-all")
-    counted = sales.key_by("g").agg(n="count(*)", total="sum(x)", last="max(at)")
-    counted.key_by(rest="n % 3").agg(
-        groups="count(*)", rows="sum(n)", best="max_by(g, struct(total, g), 2)", all="collect_list(n)"
+    sales.where("x > 0").agg(n="count(*)", exact="sum(d)", top="max_by(id, struct(x, id), 5)", oldest="min_by(id, at)").to(
+        "of-all"
+    )
+    sizes = sales.key_by("g").agg(size="least(count(*), 3)", high="max(x)")
+    sizes.key_by("size").agg(
+        groups="count(*)", total="sum(high)", best="max_by(g, struct(high, g), 2)", all="collect_list(g)"
     ).to("of-aggregates")
     joined = sales.join(notes, on="id", how="left")
-    joined.key_by("word").agg(n="count(*)", exact="sum(d)", list="collect_list(id)", last="last(id)").to("of-joined")
+    joined.key_by("word").agg(n="count(*)", exact="sum(d)", all="collect_list(id)", last="last(id)").to("of-joined")
     writer = Writer(seed)
     records = writer.mixed("sales", "sales", "notes", length=25)
-    records += [record for history in range(5) for record in (writer.record(history, "sales") for _ in range(150))]
+    records += [writer.record(history, "sales") for history in range(5) for _ in range(150)]
     writer.chance.shuffle(records)
     with Driver(app) as driver:
         play(driver, split(records, writer.chance, 4), writer.chance)
@@ -281,34 +289,33 @@ def test_aggregates_follow_every_change_of_a_table() -> None:
         groups = grouped(final, lambda row: row["g"])
         assert_same(settled(driver, "of-groups"), [{"g": g, **aggregates(rows)} for g, rows in groups.items()], "of-groups")
 
-        some = [row for row in final if (row["x"] or 0) > 0]
-        top = [row["id"] for row in sorted(some, key=lambda row: (row["x"], row["id"]), reverse=True)[:5]]
+        some = sorted((row for row in final if (row["x"] or 0) > 0), key=lambda row: (row["x"], row["id"]), reverse=True)
         exact = math.fsum(row["d"] for row in some if row["d"] is not None)
-        assert settled(driver, "of-all") == [{"n": len(some), "exact": exact, "top": top}]
+        oldest = min(some, key=lambda row: row["at"])["id"]
+        expected = [{"n": len(some), "exact": exact, "top": [row["id"] for row in some[:5]], "oldest": oldest}]
+        assert_same(settled(driver, "of-all"), expected, "of-all")
 
-        made = [{"g": g, **aggregates(rows)} for g, rows in groups.items()]
-        expected: list[Row] = []
-        for rest, rows in grouped(made, lambda row: row["n"] % 3).items():
-            best = sorted(rows, key=lambda row: (row["total"] is not None, row["total"], row["g"] or ""), reverse=True)
-            ns = sorted(row["n"] for row in rows)
-            expected.append(
-                {"rest": rest, "groups": len(rows), "rows": sum(ns), "best": [row["g"] for row in best[:2]], "all": ns}
-            )
-        found = [{**row, "all": sorted(row["all"])} for row in settled(driver, "of-aggregates")]
-        assert_same(found, expected, "of-aggregates")
+        made = [
+            (min(len(rows), 3), max((row["x"] for row in rows if row["x"] is not None), default=None), g)
+            for g, rows in groups.items()
+        ]
+        expected = []
+        for size in {size for size, _, _ in made}:
+            best = sorted(((high is not None, high, g or "", g) for of, high, g in made if of == size), reverse=True)
+            row: Row = {"size": size, "groups": len(best), "total": sum(high or 0 for _, high, _, _ in best)}
+            expected.append({**row, "best": [g for *_, g in best[:2]], "all": sorted(name for _, _, name, g in best if g)})
+        found = settled(driver, "of-aggregates")
+        assert_same(({**row, "all": sorted(row["all"])} for row in found), expected, "of-aggregates")
 
-        sql = "select word, count(*) as n, list(d) as exact, list_sort(list(s.id)) as list from sales s left join notes n on s.id = n.id group by word"
+        sql = """select word, count(*) as n, list(d) as exact, list_sort(list(s.id)) as all_
+            from sales s left join notes n on s.id = n.id group by word"""
         expected = duck(sql, {"sales": final, "notes": newest(records, "notes")}, SCHEMAS)
         for row in expected:
-            row["exact"] = _fsum([d for d in row["exact"] if d is not None])
+            ds = [d for d in row["exact"] if d is not None]
+            row |= {"exact": math.fsum(ds) if ds else None, "all": row.pop("all_")}
         found = settled(driver, "of-joined")
-        assert all(row["last"] in row["list"] for row in found)
-        found = [{**row, "list": sorted(row["list"])} for row in found]
-        assert_same([{name: row[name] for name in expected[0]} for row in found], expected, "of-joined")
-
-
-def _fsum(values: list[float]) -> float | None:
-    return math.fsum(values) if values else None
+        assert all(row.pop("last") in row["all"] for row in found)
+        assert_same(({**row, "all": sorted(row["all"])} for row in found), expected, "of-joined")
 
 
 def test_what_a_stream_aggregates_is_a_table_too() -> None:
@@ -333,3 +340,151 @@ def test_what_a_stream_aggregates_is_a_table_too() -> None:
                 coalesce(max_by(k, (total, k)) filter (where total is not null), max(k)) as best from running group by g""",
         }.items():
             assert_same(settled(driver, topic), duck(base + sql, tables, SCHEMAS), topic)
+
+
+def test_an_event_meets_the_row_that_is_there_when_it_arrives() -> None:
+    seed = new_seed()
+    app = hr.App("arrival")
+    clicks = app.stream("clicks", schema=SCHEMAS["clicks"], time="at")
+    users = app.table("users", key="id", schema=SCHEMAS["users"])
+    plans = app.table("plans", key="id", schema=SCHEMAS["plans"], version="v")
+    clicks.join(users, on={"who": "id"}, with_version=True).to("inner")
+    clicks.join(plans, on={"who": "id"}, how="left", with_version=True).to("left")
+    chance = random.Random(seed)
+    records: list[Record] = []
+    clock = START
+    for number in range(HISTORIES * 30):
+        # Several records have the same time in the log, which is the newest time of any click so far.
+        clock += timedelta(milliseconds=chance.choice((0, 0, 0, 1, 900)))
+        who = f"u{chance.randrange(HISTORIES)}-{chance.randrange(2)}"
+        match chance.choice(("clicks", "clicks", "users", "plans")):
+            case "clicks":
+                late = timedelta(milliseconds=chance.choice((0, 0, 1500)))
+                row = {"i": number, "who": chance.choice((who, who, who, None)), "at": clock - late}
+                records.append(Record("clicks", None, row))
+            case topic:
+                row = (
+                    {"id": who, "name": f"n{number}"}
+                    if topic == "users"
+                    else {"id": who, "v": chance.randrange(9), "plan": number}
+                )
+                records.append(Record(topic, who, None if chance.random() < 0.2 else row))
+    batches = split(records, chance, 4)
+    with Driver(app) as driver:
+        play(driver, batches, chance)
+        expected = [row for row in arrivals(batches, "users", "name") if row["version"] is not None]
+        assert_same(driver.rows("inner"), expected, "inner")
+        expected, stale = (
+            list(arrivals(batches, "plans", "plan")),
+            by_version((r for r in records if r.topic == "plans"), "v")[1],
+        )
+        assert_same(driver.rows("left"), expected, "left")
+        assert driver.total("left").stale == stale > 0
+
+
+def arrivals(batches: Sequence[Sequence[Record]], table: str, column: str) -> Iterator[Row]:
+    """Clicks with the row as it was: batch by batch, in the order of the log's time, and of equal times the table first."""
+    rows: dict[str, tuple[int, Row | None]] = {}
+    now, offset = at("00:00:00"), 0
+    for batch in batches:
+        stamped: list[tuple[datetime, bool, int, Record]] = []
+        for number, record in enumerate(batch):
+            if record.topic == "clicks" and record.row is not None:
+                now = max(now, record.row["at"])
+            if record.topic in ("clicks", table):
+                stamped.append((now, record.topic == "clicks", number, record))
+        for _, click, _, record in sorted(stamped, key=lambda each: each[:3]):
+            if click and record.row is not None:
+                version, row = rows.get(record.row["who"], (None, None))
+                found = {column: None, "version": None} if row is None else {column: row[column], "version": version}
+                yield {**record.row, **({"v": row and row["v"]} if table == "plans" else {}), **found}
+                continue
+            known = rows.get(record.key, (-1, None))[0]
+            version = offset if record.row is None or "v" not in record.row else record.row["v"]
+            if record.row is None:
+                rows[record.key] = (known, None)
+            elif version >= known:
+                rows[record.key] = (version, record.row)
+            offset += 1
+
+
+LATENESS, VARIANTS = 8_000, 3
+
+
+def test_an_event_meets_the_row_of_its_own_time_in_whatever_order_both_come() -> None:
+    seed = new_seed()
+    app = hr.App("as-of")
+    late = timedelta(milliseconds=LATENESS)
+    trades = app.stream("trades", schema=SCHEMAS["trades"], time="at", lateness=late).drop("at")
+    prices = app.table("prices", key="sym", schema=SCHEMAS["prices"], time="at", lateness=late, version="ver").drop("at")
+    trades.join(prices, on="sym", as_of="event_time", history="0 seconds").to("inner")
+    trades.join(prices, on={"sym": "sym"}, as_of="event_time", how="left", with_version=True).to("left")
+    chance = random.Random(seed)
+    arriving: list[tuple[float, Record]] = []
+    for history in range(HISTORIES // VARIANTS):
+        made = [*_prices(chance), *_trades(chance)]
+        for variant in range(VARIANTS):
+            # The same records, in another order, with other duplicates.
+            sym = f"{history}-{variant}-"
+            for topic, key, millis, row in made:
+                moment = START + timedelta(milliseconds=millis)
+                for _ in range(1 + (chance.random() < 0.1)):
+                    record = Record(topic, sym + key, {"sym": sym + key, "at": moment, **row})
+                    arriving.append((millis + chance.random() * LATENESS, record))
+            for millis in range(1, 60_000, 20_000) if history % 2 else ():
+                # A delete's time is the log's. The trade before it sets that, to one that nothing else has.
+                millis += chance.randrange(0, 20_000, 2)
+                tick = {"sym": "tick", "i": 0, "at": START + timedelta(milliseconds=millis)}
+                arriving += [
+                    (millis, Record("trades", None, tick)),
+                    (millis, Record("prices", f"{sym}{chance.choice('ab')}", None)),
+                ]
+    records = [record for _, record in sorted(arriving, key=lambda each: each[0])]
+    with Driver(app) as driver:
+        play(driver, split(records, chance, 4), chance)
+        driver.advance("1 minute")
+        expected = list(as_of(records))
+        assert_same(driver.rows("left"), expected, "left")
+        inner = [{name: row[name] for name in ("i", "sym", "p", "ver")} for row in expected if row["version"] is not None]
+        assert_same(driver.rows("inner"), inner, "inner")
+        assert driver.total("left").late == driver.total("inner").late == 0
+        # Without deletes it is the same in whatever order the records came, but for the duplicates.
+        seen: dict[tuple[int, int], set[tuple[Any, ...]]] = {}
+        for row in driver.rows("left"):
+            if row["sym"] != "tick":
+                history, variant, key = row["sym"].split("-")
+                seen.setdefault((int(history), int(variant)), set()).add((key, row["i"], row["p"], row["version"]))
+        for (history, variant), rows in seen.items():
+            assert history % 2 or rows == seen[history, 0], (history, variant)
+
+
+def _prices(chance: random.Random) -> Iterator[tuple[str, str, int, Row]]:
+    for key in "ab":
+        times = sorted(chance.randrange(0, 60_000, 500) for _ in range(chance.randint(0, 6)))
+        yield from (("prices", key, time, {"ver": number, "p": chance.randrange(3)}) for number, time in enumerate(times))
+
+
+def _trades(chance: random.Random) -> Iterator[tuple[str, str, int, Row]]:
+    for number in range(8):
+        yield "trades", chance.choice("ab"), chance.randrange(0, 60_000, 500), {"i": number}
+
+
+def as_of(records: Iterable[Record]) -> Iterator[Row]:
+    """Every trade with the newest price of its time or before. A delete is of the log's time: the newest of any so far."""
+    now = START
+    prices: dict[str, list[tuple[datetime, int, Row | None]]] = {}
+    trades: list[Row] = []
+    for record in records:
+        if record.row is None:
+            prices.setdefault(record.key, []).append((now, -1, None))
+            continue
+        now = max(now, record.row["at"])
+        if record.topic == "prices":
+            prices.setdefault(record.key, []).append((record.row["at"], record.row["ver"], record.row))
+        else:
+            trades.append(record.row)
+    for trade in trades:
+        known = [price for price in prices.get(trade["sym"], []) if price[0] <= trade["at"]]
+        row = max(known, key=lambda price: price[:2])[2] if known else None
+        found = {"ver": row["ver"], "p": row["p"], "version": row["ver"]} if row else {"ver": None, "p": None, "version": None}
+        yield {"i": trade["i"], "sym": trade["sym"], **found}

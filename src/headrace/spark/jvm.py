@@ -160,8 +160,8 @@ def lookup(blocks: DataFrame, *, outer: bool, versioned: bool, remember: bool, m
     return DataFrame(out, blocks.sparkSession)
 
 
-def as_of(blocks: DataFrame, *, outer: bool, history: int, mode: str) -> DataFrame:
-    return DataFrame(_operators(blocks).asOf(blocks._jdf, outer, history, _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
+def as_of(blocks: DataFrame, *, outer: bool, history: int, counting: bool, mode: str) -> DataFrame:
+    return DataFrame(_operators(blocks).asOf(blocks._jdf, outer, history, counting, _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
 
 
 def table_join(blocks: DataFrame, *, left: bool, right: bool, by: str, mode: str) -> DataFrame:

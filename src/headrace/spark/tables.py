@@ -226,11 +226,11 @@ def lookup(node: Lookup, stream: DataFrame, table: Table, kernel: Kernel, inside
         blocks = kernel.gather(stream, events).union(kernel.gather(table.frame, changes))
     else:
         blocks = kernel.gather(stream, events, changes)
-    outer = node.how == "left"
+    outer, counting = node.how == "left", table.raw and not table.null_keys
     if arrival:
-        out = jvm.lookup(blocks, outer=outer, versioned=table.raw, remember=table.versioned, mode=kernel.mode)
+        out = jvm.lookup(blocks, outer=outer, versioned=counting, remember=table.versioned, mode=kernel.mode)
     else:
-        out = jvm.as_of(blocks, outer=outer, history=node.history, mode=kernel.mode)
+        out = jvm.as_of(blocks, outer=outer, history=node.history, counting=counting, mode=kernel.mode)
     event = cast("StructType", stream.select(row.alias("row")).schema["row"].dataType)
     joined = kernel.rows(out).select(
         jvm.unpack_row(F.col("before"), event).alias("_left"),

@@ -1,6 +1,7 @@
 package headrace.kernel.table;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.sql.streaming.ExpiredTimerInfo;
@@ -20,12 +21,15 @@ import scala.jdk.javaapi.CollectionConverters;
 final class AsOf extends Operator {
   private final boolean outer;
   private final long history;
+  private final boolean counting;
   private transient ValueState<byte[]> versions;
   private transient ListState<byte[]> waiting;
 
-  AsOf(boolean outer, long history) {
+  /** With {@code counting}, changes without a key are counted; else they are groups of their own, which no event is in. */
+  AsOf(boolean outer, long history, boolean counting) {
     this.outer = outer;
     this.history = history;
+    this.counting = counting;
   }
 
   @Override
@@ -37,22 +41,35 @@ final class AsOf extends Operator {
   @Override
   Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
     long watermark = times.getCurrentWatermarkInMs() * 1000;
-    if (hasNull(key)) return with(one(release(input.left(), new History(), watermark)), NO_KEY, count(input.right()));
+    if (hasNull(key)) return with(one(release(input.left(), new History(), watermark)), NO_KEY, counting ? count(input.right()) : 0);
     History known = History.read(versions.get());
-    if (!input.right().isEmpty()) {
-      for (Change change : ordered(input.right())) known.add(change);
-      known.forget(watermark - history);
-      versions.update(known.write());
-    }
-    return one(release(input.left(), known, watermark));
+    if (input.right().isEmpty()) return one(release(input.left(), known, watermark));
+    for (Change change : ordered(input.right())) known.add(change);
+    // What waits goes first: the watermark may have come so far that the versions it needs are about to be forgotten.
+    List<byte[]> events = waiting();
+    events.addAll(input.left());
+    BlockBuilder out = release(events, known, watermark);
+    known.forget(watermark - history);
+    if (known.isEmpty()) versions.clear();
+    else versions.update(known.write());
+    return one(out);
   }
 
   @Override
   public scala.collection.Iterator<byte[]> handleExpiredTimer(byte[] key, TimerValues times, ExpiredTimerInfo timer) {
-    List<byte[]> blocks = new ArrayList<>(CollectionConverters.asJava(waiting.get().toList()));
-    waiting.clear();
     long watermark = times.getCurrentWatermarkInMs() * 1000;
-    return CollectionConverters.asScala(one(release(blocks, History.read(versions.get()), watermark)));
+    return CollectionConverters.asScala(one(release(waiting(), History.read(versions.get()), watermark)));
+  }
+
+  /** The events that wait, which then wait no more. */
+  private List<byte[]> waiting() {
+    List<byte[]> blocks = new ArrayList<>();
+    for (byte[] kept : CollectionConverters.asJava(waiting.get().toList())) {
+      if (kept[0] != Kept.FORMAT) throw new StateFormatException(kept[0], Kept.FORMAT);
+      blocks.add(Arrays.copyOfRange(kept, 1, kept.length));
+    }
+    if (!blocks.isEmpty()) waiting.clear();
+    return blocks;
   }
 
   /** Joins the events whose time has come; the others wait (on). */
@@ -75,7 +92,11 @@ final class AsOf extends Operator {
       }
     }
     if (!later.isEmpty()) {
-      waiting.appendValue(later.build());
+      byte[] block = later.build();
+      byte[] kept = new byte[block.length + 1];
+      kept[0] = Kept.FORMAT;
+      System.arraycopy(block, 0, kept, 1, block.length);
+      waiting.appendValue(kept);
       getHandle().registerTimer(Math.floorDiv(first, 1000) + 1);
     }
     return out;

@@ -36,8 +36,9 @@ final class BlockBuilder {
       byte side, long time, long beforeTime, long version, long sequence,
       Object before, long beforeOffset, int beforeLength,
       Object after, long afterOffset, int afterLength) {
-    int more = Block.HEAD + 8 + Math.max(beforeLength, 0) + Math.max(afterLength, 0);
-    if (size + more > bytes.length) bytes = Arrays.copyOf(bytes, Math.max(size + more, bytes.length * 2));
+    int more = Math.addExact(Block.HEAD + 8 + Math.max(beforeLength, 0), Math.max(afterLength, 0));
+    int needed = Math.addExact(size, more);
+    if (needed > bytes.length) bytes = Arrays.copyOf(bytes, Math.max(needed, bytes.length * 2));
     bytes[size] = side;
     Platform.putLong(bytes, START + size + 1, time);
     Platform.putLong(bytes, START + size + 9, beforeTime);

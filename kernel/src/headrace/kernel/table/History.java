@@ -58,6 +58,10 @@ final class History {
     return bytes;
   }
 
+  boolean isEmpty() {
+    return versions.isEmpty();
+  }
+
   void add(Change change) {
     Version added = new Version(change.time(), change.version(), change.sequence(), change.after());
     int at = versions.size();

@@ -31,8 +31,8 @@ public final class Operators {
     return run(blocks, new Lookup(outer, versioned, remember), TimeMode.None(), mode);
   }
 
-  public static Dataset<Row> asOf(Dataset<Row> blocks, boolean outer, long history, OutputMode mode) {
-    return run(blocks, new AsOf(outer, history), TimeMode.EventTime(), mode);
+  public static Dataset<Row> asOf(Dataset<Row> blocks, boolean outer, long history, boolean counting, OutputMode mode) {
+    return run(blocks, new AsOf(outer, history, counting), TimeMode.EventTime(), mode);
   }
 
   public static Dataset<Row> join(Dataset<Row> blocks, boolean left, boolean right, String by, OutputMode mode) {

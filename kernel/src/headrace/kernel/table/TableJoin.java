@@ -57,7 +57,7 @@ final class TableJoin extends Operator {
     if (!matches && !left && !right) return none();
     Map<String, Turn> leftTurns = apply(input.left(), lefts);
     Map<String, Turn> rightTurns = apply(input.right(), rights);
-    if (by == By.KEY) return one(ofOne(only(lefts, leftTurns), only(rights, rightTurns)));
+    if (by == By.KEY) return one(ofOne(only(lefts, leftTurns), matches || right ? only(rights, rightTurns) : Turn.NEVER));
     if (!matches) return new Pairs(turned(leftTurns), List.of(), turned(rightTurns), false);
     // All rows of the right, whether they changed or not: each left one is paired with each of them.
     List<Turn> all = new ArrayList<>();

@@ -3,13 +3,12 @@ package headrace.kernel.table;
 import static headrace.kernel.table.Driven.texts;
 import static headrace.kernel.table.Driven.upsert;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 
-import headrace.kernel.Tws;
 import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
 /** Times of rows are microseconds, watermarks are milliseconds. */
@@ -26,7 +25,7 @@ class AsOfTest {
   }
 
   private static Driven inner(long history) {
-    return Driven.inEventTime(new AsOf(false, history));
+    return Driven.inEventTime(new AsOf(false, history, true));
   }
 
   @Test
@@ -56,14 +55,15 @@ class AsOfTest {
     Driven asOf = inner(100 * MS);
     asOf.feed("k", row(5 * MS, 0, "a"), row(50 * MS, 1, "b"));
     asOf.watermark(60);
-    assertEquals(List.of("e@0 > a@49999 v0", "f@0 > b@50000 v1"), texts(asOf.feed("k", event(50 * MS - 1, "e"), event(50 * MS, "f"))));
+    var out = asOf.feed("k", event(50 * MS - 1, "e"), event(50 * MS, "f"));
+    assertEquals(List.of("e@0 > a@49999 v0", "f@0 > b@50000 v1"), texts(out));
     assertEquals(List.of(), asOf.list("waiting", "k"));
   }
 
   @Test
   void withoutARowAnEventIsLeftOutOrGoesOnAlone() {
     for (boolean outer : new boolean[] {false, true}) {
-      Driven asOf = Driven.inEventTime(new AsOf(outer, MS));
+      Driven asOf = Driven.inEventTime(new AsOf(outer, MS, true));
       asOf.feed("k", row(5 * MS, 0, "a"), row(8 * MS, 1, null), event(4 * MS, "e"), event(6 * MS, "f"), event(8 * MS, "g"));
       var expected = outer ? List.of("e@0 > -@4000", "f@0 > a@6000 v0", "g@0 > -@8000") : List.of("f@0 > a@6000 v0");
       assertEquals(expected, texts(asOf.watermark(20)));
@@ -105,6 +105,17 @@ class AsOfTest {
     assertEquals(List.of("e@0 > a@2000000000 v0"), texts(asOf.watermark(3_000_000)));
   }
 
+  @Test
+  void nullIsTheKeyOfNoRow() {
+    for (boolean outer : new boolean[] {false, true}) {
+      Driven asOf = Driven.inEventTime(new AsOf(outer, MS, true));
+      assertEquals(List.of("no key"), texts(asOf.feed((String) null, row(1, 0, "a"), event(5 * MS, "e"))));
+      assertEquals(outer ? List.of("e@0 > -@5000") : List.of(), texts(asOf.watermark(6)));
+      assertNull(asOf.value("versions", null));
+      assertEquals(List.of(), asOf.list("waiting", null));
+    }
+  }
+
   private static List<String> sorted(List<Change> changes) {
     return texts(changes).stream().sorted().toList();
   }
@@ -114,45 +125,57 @@ class AsOfTest {
 
   @Test
   void theOrderInWhichTheyComeMakesNoDifference() {
-    Chance.times(200, chance -> {
-      boolean outer = chance.nextBoolean();
-      int batches = 8;
-      int step = 10;
-      List<Item> items = new ArrayList<>();
-      List<String> expected = new ArrayList<>();
-      for (String key : List.of("k", "l")) {
-        Map<Long, Change> newest = new HashMap<>();
-        for (int i = 0; i < 15; i++) {
-          // As of batch b the watermark is b * step; what has come until then may not be older than it.
-          long time = chance.nextInt(batches * step) * MS + chance.nextInt(2);
-          int latest = (int) (time / MS) / step;
-          Change row = row(time, i, chance.nextInt(4) == 0 ? null : key + i);
-          newest.merge(time, row, (one, other) -> one.sequence() > other.sequence() ? one : other);
-          items.add(new Item(key, row, chance.nextInt(latest + 1)));
-        }
-        for (int i = 0; i < 15; i++) {
-          long time = chance.nextInt(batches * step) * MS + chance.nextInt(2);
-          items.add(new Item(key, event(time, "e" + i), chance.nextInt((int) (time / MS) / step + 1)));
-          Change seen = newest.keySet().stream().filter(at -> at <= time).max(Comparator.naturalOrder()).map(newest::get).orElse(null);
-          boolean present = seen != null && seen.after() != null;
-          String text = "e" + i + "@0 > " + (present ? Driven.text(seen.after()) : "-") + "@" + time;
-          if (present || outer) expected.add(text + (present ? " v" + seen.version() : ""));
-        }
-      }
+    Chance.times(100, chance -> random(chance, false));
+  }
 
-      Driven asOf = Driven.inEventTime(new AsOf(outer, chance.nextInt(30) * MS));
-      List<Change> found = new ArrayList<>();
-      for (int batch = 0; batch < batches; batch++) {
-        int now = batch;
-        if (batch > 0) found.addAll(asOf.watermark(batch * step));
-        for (String key : List.of("k", "l")) {
-          List<Change> changes = items.stream().filter(item -> item.batch == now && item.key.equals(key)).map(Item::change).toList();
-          if (!changes.isEmpty()) found.addAll(asOf.feed(Tws.bytes(key), changes, chance));
-        }
+  @Test
+  void norIfTheRowsOfABatchComeBeforeItsTimers() {
+    Chance.times(100, chance -> random(chance, true));
+  }
+
+  private static void random(Random chance, boolean rowsFirst) {
+    boolean outer = chance.nextBoolean();
+    int batches = 8;
+    int step = 10;
+    List<Item> items = new ArrayList<>();
+    List<String> expected = new ArrayList<>();
+    for (String key : List.of("k", "l")) {
+      TreeMap<Long, Change> newest = new TreeMap<>();
+      for (int i = 0; i < 15; i++) {
+        // As of batch b the watermark is b * step; what has come until then may not be older than it.
+        long time = chance.nextInt(batches * step) * MS + chance.nextInt(2);
+        int latest = (int) (time / MS) / step;
+        Change row = row(time, i, chance.nextInt(4) == 0 ? null : key + i);
+        newest.merge(time, row, (one, other) -> one.sequence() > other.sequence() ? one : other);
+        items.add(new Item(key, row, chance.nextInt(latest + 1)));
       }
-      found.addAll(asOf.watermark(batches * step + 1));
-      assertEquals(expected.stream().sorted().toList(), sorted(found));
-      assertEquals(List.of(), asOf.list("waiting", "k"));
-    });
+      for (int i = 0; i < 15; i++) {
+        long time = chance.nextInt(batches * step) * MS + chance.nextInt(2);
+        items.add(new Item(key, event(time, "e" + i), chance.nextInt((int) (time / MS) / step + 1)));
+        var last = newest.floorEntry(time);
+        Change seen = last == null ? null : last.getValue();
+        boolean present = seen != null && seen.after() != null;
+        String text = "e" + i + "@0 > " + (present ? Driven.text(seen.after()) : "-") + "@" + time;
+        if (present || outer) expected.add(text + (present ? " v" + seen.version() : ""));
+      }
+    }
+
+    // Rows that come before the timers may forget what events, which wait for these, would have seen.
+    Driven asOf = Driven.inEventTime(new AsOf(outer, rowsFirst ? batches * step * MS : chance.nextInt(30) * MS, true));
+    List<Change> found = new ArrayList<>();
+    for (int batch = 0; batch < batches; batch++) {
+      int now = batch;
+      asOf.batch(batch * step);
+      if (batch > 0 && !rowsFirst) found.addAll(asOf.watermark(batch * step));
+      for (String key : List.of("k", "l")) {
+        List<Change> changes =
+            items.stream().filter(item -> item.batch == now && item.key.equals(key)).map(Item::change).toList();
+        if (!changes.isEmpty()) found.addAll(asOf.feed(Driven.key(key), changes, chance));
+      }
+      if (batch > 0 && rowsFirst) found.addAll(asOf.watermark(batch * step));
+    }
+    found.addAll(asOf.watermark(batches * step + 1));
+    assertEquals(expected.stream().sorted().toList(), sorted(found));
+    assertEquals(List.of(), asOf.list("waiting", "k"));
   }
 }

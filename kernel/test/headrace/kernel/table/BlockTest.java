@@ -27,7 +27,7 @@ class BlockTest {
   }
 
   private static Change change(Random chance) {
-    byte side = (byte) chance.nextInt(256);
+    byte side = (byte) chance.nextInt(2);
     return new Change(side, number(chance), number(chance), number(chance), number(chance), row(chance), row(chance));
   }
 

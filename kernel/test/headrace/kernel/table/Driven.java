@@ -1,6 +1,7 @@
 package headrace.kernel.table;
 
 import headrace.kernel.Tws;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -8,7 +9,15 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import org.apache.spark.sql.streaming.ExpiredTimerInfo;
+import org.apache.spark.sql.streaming.OutputMode;
+import org.apache.spark.sql.streaming.StatefulProcessor;
+import org.apache.spark.sql.streaming.TimeMode;
+import org.apache.spark.sql.streaming.TimerValues;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import scala.Tuple2;
+import scala.collection.Iterator;
 
 /**
  * An operator on {@link Tws}: changes in, changes out.
@@ -17,17 +26,58 @@ import scala.Tuple2;
  */
 final class Driven {
   private final Tws<byte[], Tuple2<byte[], byte[]>, byte[]> tws;
+  private long ahead = 0;
 
-  private Driven(Tws<byte[], Tuple2<byte[], byte[]>, byte[]> tws) {
-    this.tws = tws;
+  private Driven(Operator operator, boolean timed) {
+    tws = timed ? new Tws<>(new Ahead(operator), block -> Long.MAX_VALUE) : new Tws<>(operator);
   }
 
   static Driven of(Operator operator) {
-    return new Driven(new Tws<>(operator));
+    return new Driven(operator, false);
   }
 
   static Driven inEventTime(Operator operator) {
-    return new Driven(new Tws<>(operator, block -> Long.MAX_VALUE));
+    return new Driven(operator, true);
+  }
+
+  /** The operator, but rows may see a watermark before timers do. */
+  private final class Ahead extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>, byte[]> {
+    private final Operator operator;
+
+    Ahead(Operator operator) {
+      this.operator = operator;
+    }
+
+    @Override
+    public void init(OutputMode mode, TimeMode time) {
+      operator.setHandle(getHandle());
+      operator.init(mode, time);
+    }
+
+    @Override
+    public Iterator<byte[]> handleInputRows(byte[] key, Iterator<Tuple2<byte[], byte[]>> rows, TimerValues times) {
+      return operator.handleInputRows(key, rows, new TimerValues() {
+        @Override
+        public long getCurrentProcessingTimeInMs() {
+          return times.getCurrentProcessingTimeInMs();
+        }
+
+        @Override
+        public long getCurrentWatermarkInMs() {
+          return Math.max(ahead, times.getCurrentWatermarkInMs());
+        }
+      });
+    }
+
+    @Override
+    public Iterator<byte[]> handleExpiredTimer(byte[] key, TimerValues times, ExpiredTimerInfo timer) {
+      return operator.handleExpiredTimer(key, times, timer);
+    }
+  }
+
+  /** Begins a batch as Spark does: its rows, which see its watermark, come first; then its timers, by {@link #watermark}. */
+  void batch(long watermark) {
+    ahead = watermark;
   }
 
   /** A batch: the changes of each side in one block, in this order. */
@@ -36,7 +86,7 @@ final class Driven {
   }
 
   List<Change> feed(String key, Change... changes) {
-    return feed(Tws.bytes(key), changes);
+    return feed(key(key), changes);
   }
 
   /** A batch: the changes in any number of blocks, which come in any order, as from several tasks. */
@@ -57,7 +107,7 @@ final class Driven {
   }
 
   <T> T value(String state, String key) {
-    return tws.value(state, Tws.bytes(key));
+    return tws.value(state, key(key));
   }
 
   <T, V> Map<T, V> map(String state, byte[] key) {
@@ -65,7 +115,7 @@ final class Driven {
   }
 
   List<byte[]> list(String state, String key) {
-    return tws.list(state, Tws.bytes(key));
+    return tws.list(state, key(key));
   }
 
   void keep(String state, byte[] key, Object value) {
@@ -94,9 +144,20 @@ final class Driven {
     return blocks;
   }
 
+  /** A key is a row; null is one whose column is null. */
+  static byte[] key(String key) {
+    return Rows.of(new DataType[] {DataTypes.StringType}, key).bytes();
+  }
+
+  /** The changes of blocks; what a block only counts becomes as many changes of its side. */
   static List<Change> changes(List<byte[]> blocks) {
     List<Change> changes = new ArrayList<>();
     for (byte[] bytes : blocks) {
+      if (bytes.length > 0 && (bytes[0] == Operator.STALE || bytes[0] == Operator.NO_KEY)) {
+        Change counted = new Change(bytes[0], 0, 0, 0, 0, null, null);
+        for (int left = ByteBuffer.wrap(bytes).getInt(1); left > 0; left--) changes.add(counted);
+        continue;
+      }
       Block block = new Block(bytes);
       while (block.next()) changes.add(block.change());
     }
@@ -128,6 +189,7 @@ final class Driven {
 
   private static String text(Change change) {
     if (change.side() == Operator.STALE) return "stale";
+    if (change.side() == Operator.NO_KEY) return "no key";
     String before = change.before() == null ? "-" : text(change.before()) + "@" + change.beforeTime();
     String version = change.version() == Block.NO_VERSION ? "" : " v" + change.version();
     return before + " > " + text(change.after()) + "@" + change.time() + version;

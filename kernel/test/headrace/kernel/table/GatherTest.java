@@ -117,20 +117,42 @@ class GatherTest {
   }
 
   @Test
+  void severalChangesInOneRowAreOfDifferentSides() {
+    DataType[] two = new DataType[18];
+    Object[] values = new Object[18];
+    for (int i = 0; i < 18; i++) two[i] = COLUMNS[i % 9];
+    for (int i = 0; i < 18; i += 9) {
+      values[i + 1] = key("k");
+      values[i + 2] = i / 9;
+      for (int j = 3; j < 7; j++) values[i + j] = (long) j;
+      values[i + 8] = row("r" + i / 9);
+    }
+    Gather gather = new Gather(false, references(two));
+    gather.eval(Rows.of(two, values).row());
+    values[1] = null;
+    gather.eval(Rows.of(two, values).row());
+    List<String> sides = new ArrayList<>();
+    CollectionConverters.asJava(gather.terminate().iterator()).forEachRemaining(row -> {
+      var changes = Driven.changes(List.of(row.getBinary(1)));
+      for (Change change : changes) sides.add(change.side() + " " + text(change.after()) + " of " + changes.size());
+    });
+    assertEquals(List.of("0 r0 of 1", "1 r1 of 2", "1 r1 of 2"), sides);
+  }
+
+  @Test
   void scatterGivesTheChangesOneByOne() {
     BlockBuilder builder = new BlockBuilder(0);
     builder.add(new Change((byte) 1, 2, 3, 4, 5, new byte[] {6}, null));
-    builder.add(new Change(Operator.STALE, 2, 3, Block.NO_VERSION, 5, null, new byte[] {7}));
+    builder.add(new Change((byte) 1, 2, 3, Block.NO_VERSION, 5, null, new byte[] {7}));
     Scatter scatter = new Scatter(references(DataTypes.BinaryType));
     List<String> rows = new ArrayList<>();
     var block = Rows.of(new DataType[] {DataTypes.BinaryType}, (Object) builder.build()).row();
     CollectionConverters.asJava(scatter.eval(block).iterator()).forEachRemaining(row -> {
-      String numbers = row.getInt(0) + " " + row.getLong(1) + " " + row.getLong(2);
-      String version = row.isNullAt(3) ? "null" : "" + row.getLong(3);
-      String before = row.isNullAt(5) ? "null" : "" + row.getBinary(5)[0];
-      String after = row.isNullAt(6) ? "null" : "" + row.getBinary(6)[0];
-      rows.add(String.join(" ", numbers, version, "" + row.getLong(4), before, after));
+      String version = row.isNullAt(2) ? "null" : "" + row.getLong(2);
+      String before = row.isNullAt(4) ? "null" : "" + row.getBinary(4)[0];
+      String after = row.isNullAt(5) ? "null" : "" + row.getBinary(5)[0];
+      rows.add(row.getLong(0) + " " + row.getLong(1) + " " + String.join(" ", version, "" + row.getLong(3), before, after));
     });
-    assertEquals(List.of("1 2 3 4 5 6 null", "100 2 3 null 5 null 7"), rows);
+    assertEquals(List.of("2 3 4 5 6 null", "2 3 null 5 null 7"), rows);
   }
 }

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
-import headrace.kernel.Tws;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -46,7 +45,8 @@ class LookupTest {
   void withinABatchAnEventSeesWhatCameBeforeItOrWithIt() {
     Driven lookup = inner();
     lookup.feed("k", logged(1, 0, "a"));
-    var out = lookup.feed("k", logged(5, 1, "b"), logged(8, 2, "c"), event(4, "e"), event(5, "f"), event(7, "g"), event(8, "h"));
+    var out = lookup.feed(
+        "k", logged(5, 1, "b"), logged(8, 2, "c"), event(4, "e"), event(5, "f"), event(7, "g"), event(8, "h"));
     assertEquals(List.of("e@0 > a@4 v0", "f@0 > b@5 v1", "g@0 > b@7 v1", "h@0 > c@8 v2"), texts(out));
   }
 
@@ -76,11 +76,11 @@ class LookupTest {
   void anOlderVersionIsNotSeenButCounted() {
     Driven lookup = Driven.of(new Lookup(true, true, true));
     var out = lookup.feed("k", row(1, 5, 0, "a"), row(2, 4, 1, "b"), row(3, 6, 2, "c"), event(2, "e"), event(3, "f"));
-    assertEquals(List.of("e@0 > a@2 v5", "f@0 > c@3 v6", "stale"), texts(out));
+    assertEquals(List.of("stale", "e@0 > a@2 v5", "f@0 > c@3 v6"), texts(out));
     assertEquals(List.of("stale"), texts(lookup.feed("k", row(4, 5, 3, "d"))));
-    assertEquals(List.of("e@0 > c@5 v6", "stale"), texts(lookup.feed("k", row(4, 5, 3, "d"), event(5, "e"))));
+    assertEquals(List.of("stale", "e@0 > c@5 v6"), texts(lookup.feed("k", row(4, 5, 3, "d"), event(5, "e"))));
     lookup.feed("k", row(6, NO_VERSION, 4, null));
-    assertEquals(List.of("e@0 > -@7", "stale"), texts(lookup.feed("k", row(7, 5, 5, "d"), event(7, "e"))));
+    assertEquals(List.of("stale", "e@0 > -@7"), texts(lookup.feed("k", row(7, 5, 5, "d"), event(7, "e"))));
     assertNotNull(lookup.value("newest", "k"));
   }
 
@@ -99,6 +99,17 @@ class LookupTest {
     assertNull(lookup.value("newest", "k"));
     assertEquals(List.of(), lookup.feed("k", logged(1, 2, null), event(1, "e")));
     assertNull(lookup.value("newest", "k"));
+  }
+
+  @Test
+  void nullIsTheKeyOfNoRow() {
+    for (boolean outer : new boolean[] {false, true}) {
+      Driven lookup = Driven.of(new Lookup(outer, true, true));
+      var out = lookup.feed((String) null, logged(1, 0, "a"), event(2, "e"));
+      assertEquals(outer ? List.of("no key", "e@0 > -@2") : List.of("no key"), texts(out));
+      assertEquals(outer ? List.of("e@0 > -@2") : List.of(), texts(lookup.feed((String) null, event(2, "e"))));
+      assertNull(lookup.value("newest", null));
+    }
   }
 
   @Test
@@ -145,7 +156,7 @@ class LookupTest {
         List<Change> all = new ArrayList<>(rows);
         all.addAll(events);
         if (all.isEmpty()) continue;
-        List<String> found = new ArrayList<>(texts(lookup.feed(Tws.bytes("k"), all, chance)));
+        List<String> found = new ArrayList<>(texts(lookup.feed(Driven.key("k"), all, chance)));
         found.sort(Comparator.naturalOrder());
         expected.sort(Comparator.naturalOrder());
         assertEquals(expected, found);

@@ -2,9 +2,9 @@ package headrace.kernel.table;
 
 import java.math.BigDecimal;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.catalyst.CatalystTypeConverters;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
@@ -13,25 +13,33 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.StructType;
+import scala.Function1;
 
 /** Spark's rows, of Java's values. A value that is a Rows is a struct. */
 public final class Rows {
-  private static final Map<List<DataType>, UnsafeProjection> PROJECTIONS = new ConcurrentHashMap<>();
+  /** How values become a row of some types. */
+  private record Maker(List<Function1<Object, Object>> converters, UnsafeProjection projection) {
+    static Maker of(List<DataType> types) {
+      return new Maker(
+          types.stream().map(CatalystTypeConverters::createToCatalystConverter).toList(),
+          UnsafeProjection.create(types.toArray(DataType[]::new)));
+    }
+  }
+
+  private static final Map<List<DataType>, Maker> MAKERS = new HashMap<>();
 
   private final DataType[] types;
   private final UnsafeRow row;
 
   private Rows(DataType[] types, Object[] values) {
     this.types = types;
+    Maker maker = MAKERS.computeIfAbsent(Arrays.asList(types), Maker::of);
     Object[] converted = new Object[values.length];
     for (int i = 0; i < values.length; i++) {
-      converted[i] = values[i] instanceof Rows struct
-          ? struct.row
-          : CatalystTypeConverters.createToCatalystConverter(types[i]).apply(values[i]);
+      converted[i] = values[i] instanceof Rows struct ? struct.row : maker.converters.get(i).apply(values[i]);
     }
-    // One projection for all, whose buffer is used again: so the copy.
-    row = PROJECTIONS.computeIfAbsent(Arrays.asList(types), key -> UnsafeProjection.create(types))
-        .apply(new GenericInternalRow(converted)).copy();
+    // The projection uses its buffer again: so the copy.
+    row = maker.projection.apply(new GenericInternalRow(converted)).copy();
   }
 
   public static Rows of(DataType[] types, Object... values) {

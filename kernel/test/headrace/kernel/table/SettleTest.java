@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
-import headrace.kernel.Tws;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -94,7 +93,7 @@ class SettleTest {
     assertEquals(List.of("b@2 > -@3"), texts(settle.feed("k", change("b", 2, null, 3))));
   }
 
-  /** A row that moves from place to place, as the places tell it: each for itself in order, but nothing said about the others. */
+  /** A row that moves from place to place, as the places tell it: nothing says which of them comes first. */
   @Test
   void inWhateverOrderThePlacesTellTheEndIsTheRow() {
     Chance.times(500, chance -> {
@@ -118,7 +117,7 @@ class SettleTest {
         }
         Collections.shuffle(changes, chance);
         if (changes.isEmpty()) continue;
-        for (Change change : settle.feed(Tws.bytes("k"), changes, chance)) told.take("k", change);
+        for (Change change : settle.feed(Driven.key("k"), changes, chance)) told.take("k", change);
         assertEquals(row == null ? Map.of() : Map.of("k", row), told.rows());
       }
     });

@@ -49,7 +49,7 @@ class TableJoinTest {
     final boolean right;
     final Driven join;
     final Driven settle = Driven.of(new Settle());
-    final Told told;
+    final Told told = new Told();
     final List<Map<String, Item>> rows = List.of(new TreeMap<>(), new TreeMap<>());
     final List<Map<String, Long>> times = List.of(new TreeMap<>(), new TreeMap<>());
     private final Map<ByteBuffer, List<Change>> batch = new LinkedHashMap<>();
@@ -59,12 +59,10 @@ class TableJoinTest {
       this.by = by;
       this.left = left;
       this.right = right;
-      this.join = Driven.of(new TableJoin(1, left, right, by));
-      // By the key, the time of a row before is not yet that of the row as it was told.
-      this.told = new Told(by != By.KEY);
+      this.join = Driven.of(new TableJoin(left, right, by));
     }
 
-    /** What the tables are joined on: for {@code KEY} their keys, for {@code LEFT} a column and the right's key, else columns. */
+    /** What the tables are joined on: for {@code KEY} their keys, for {@code LEFT} a column and the right's key. */
     private String on(int side, Item item) {
       return by == By.KEY || (by == By.LEFT && side == 1) ? item.id : item.on;
     }
@@ -130,7 +128,7 @@ class TableJoinTest {
       for (Change change : joined) changes.computeIfAbsent(key(change), none -> new ArrayList<>()).add(change);
       List<Change> out = new ArrayList<>();
       changes.forEach((key, some) -> {
-        List<Change> settled = settle.feed(Driven.bytes(key), some, chance);
+        List<Change> settled = settle.feed(Driven.key(key), some, chance);
         assertTrue(settled.size() < 2, "one change of a row in a batch");
         out.addAll(settled);
       });
@@ -310,14 +308,14 @@ class TableJoinTest {
     byte[] key = Rows.of(two, "1", null).bytes();
     Change one = new Change((byte) 0, 1, 0, 1, 1, null, new Item("a", "1", 0).packed());
     Change other = new Change((byte) 1, 2, 0, 2, 2, null, new Item("b", "1", 0).packed());
-    assertEquals(List.of(), Driven.of(new TableJoin(2, false, false, By.BOTH)).feed(key, one, other));
-    var out = Driven.of(new TableJoin(2, true, true, By.BOTH)).feed(key, one, other);
+    assertEquals(List.of(), Driven.of(new TableJoin(false, false, By.BOTH)).feed(key, one, other));
+    var out = Driven.of(new TableJoin(true, true, By.BOTH)).feed(key, one, other);
     assertEquals(List.of("a/1/0 null", "null b/1/0"), out.stream().map(change -> text(change.after())).sorted().toList());
   }
 
   @Test
   void aRowsTimeIsThatOfTheNewerOfTheTwo() {
-    Driven join = Driven.of(new TableJoin(1, false, false, By.KEY));
+    Driven join = Driven.of(new TableJoin(false, false, By.KEY));
     byte[] key = Rows.of(KEY, "1").bytes();
     join.feed(key, new Change((byte) 0, 50, 0, 5, 1, null, new Item("1", null, 0).packed()));
     Change inserted = join.feed(key, new Change((byte) 1, 20, 0, 7, 2, null, new Item("1", null, 1).packed())).get(0);
@@ -330,6 +328,25 @@ class TableJoinTest {
     Change deleted = join.feed(key, new Change((byte) 0, 70, 50, 9, 4, new Item("1", null, 0).packed(), null)).get(0);
     assertEquals(60, deleted.beforeTime());
     assertEquals(70, deleted.time());
+  }
+
+  @Test
+  void aRowIsTakenBackWithTheTimeItWasToldWith() {
+    byte[] one = new Item("1", null, 1).packed();
+    byte[] other = new Item("1", null, 2).packed();
+    Driven join = Driven.of(new TableJoin(true, false, By.KEY));
+    Told told = new Told();
+    List<List<Change>> batches = List.of(
+        List.of(new Change((byte) 0, 1, 0, 1, 1, null, one), new Change((byte) 1, 2, 0, 2, 2, null, other)),
+        // The partner goes.
+        List.of(new Change((byte) 1, 9, 2, 9, 9, other, null)),
+        // The row goes, and comes back as it was.
+        List.of(new Change((byte) 0, 10, 1, 10, 10, one, null), new Change((byte) 0, 11, 0, 11, 11, null, one)),
+        List.of(new Change((byte) 0, 12, 11, 12, 12, one, null)));
+    for (List<Change> batch : batches) {
+      for (Change change : join.feed(Rows.of(KEY, "1").bytes(), batch, new Random(2))) told.take("1", change);
+    }
+    assertTrue(told.rows().isEmpty());
   }
 
   /** More than fits into a block: they come in several, and all of them. */

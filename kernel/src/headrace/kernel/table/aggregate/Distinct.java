@@ -27,8 +27,7 @@ final class Distinct extends Accumulator {
     Object[] arguments = new Object[call.arguments().length];
     for (int i = 0; i < arguments.length; i++) {
       if (row.isNullAt(call.first() + i)) return;
-      Object value = row.get(call.first() + i, call.arguments()[i]);
-      arguments[i] = value instanceof Double number && number == 0.0 ? (Object) 0.0 : value;
+      arguments[i] = OrderBytes.normal(row.get(call.first() + i, call.arguments()[i]));
     }
     String key = new String(projection.apply(new GenericInternalRow(arguments)).getBytes(), StandardCharsets.ISO_8859_1);
     byte[] known = values.getValue(key);

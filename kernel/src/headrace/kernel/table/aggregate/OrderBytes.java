@@ -115,6 +115,13 @@ final class OrderBytes {
     out.write(0);
   }
 
+  /** Values are found again by their bytes: of the numbers that are equal and look different there is one. */
+  static Object normal(Object value) {
+    if (value instanceof Double number) return number == 0.0 ? (Object) 0.0 : Double.isNaN(number) ? (Object) Double.NaN : number;
+    if (value instanceof Float number) return number == 0.0f ? (Object) 0.0f : Float.isNaN(number) ? (Object) Float.NaN : number;
+    return value;
+  }
+
   /** The same bytes in the opposite order. */
   static byte[] reversed(byte[] bytes) {
     for (int i = 0; i < bytes.length; i++) bytes[i] = (byte) ~bytes[i];

@@ -65,7 +65,7 @@ final class Ordered extends Accumulator {
   void count(UnsafeRow row, int by, long time) {
     byte[] order = order(row, time);
     if (order == null) return;
-    Object value = row.isNullAt(call.first()) ? null : row.get(call.first(), type);
+    Object value = row.isNullAt(call.first()) ? null : OrderBytes.normal(row.get(call.first(), type));
     byte[] bytes = projection.apply(new GenericInternalRow(new Object[] {value})).copy().getBytes();
     change(new Item(order, bytes, by));
   }

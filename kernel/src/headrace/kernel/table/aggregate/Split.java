@@ -29,6 +29,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.classic.ExpressionUtils;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -93,6 +94,9 @@ public final class Split {
     while (function instanceof RuntimeReplaceable other) function = other.replacement();
     if (call.isDistinct() && !(function instanceof Count)) throw refused(call);
     if (function instanceof Count count) {
+      for (Expression value : CollectionConverters.asJava(count.children())) {
+        if (call.isDistinct() && value.dataType() instanceof StringType text && !text.supportsBinaryEquality()) throw refused(call);
+      }
       return add(call, call.isDistinct() ? Kind.COUNT_DISTINCT : Kind.COUNT, CollectionConverters.asJava(count.children()), 0, false);
     }
     if (function instanceof Sum sum) return add(call, Kind.SUM, List.of(numeric(sum.child(), call)), 0, false);

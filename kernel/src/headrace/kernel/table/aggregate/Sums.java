@@ -66,6 +66,7 @@ final class Sums extends Accumulator {
   private void add(BigDecimal value, int by) {
     rest = by > 0 ? rest.add(value) : rest.subtract(value);
     if (rest.signum() == 0) rest = BigDecimal.ZERO;
+    else if (rest.scale() > 64) rest = rest.stripTrailingZeros();
   }
 
   @Override
@@ -80,6 +81,7 @@ final class Sums extends Accumulator {
     boolean average = call.kind() == Call.Kind.AVERAGE;
     if (type instanceof DecimalType decimal) {
       BigDecimal value = average ? sum.divide(BigDecimal.valueOf(count), decimal.scale(), RoundingMode.HALF_UP) : sum;
+      value = value.setScale(decimal.scale(), RoundingMode.HALF_UP);
       if (value.precision() - value.scale() > decimal.precision() - decimal.scale()) throw overflow();
       return Decimal.apply(new scala.math.BigDecimal(value, MathContext.UNLIMITED), decimal.precision(), decimal.scale());
     }

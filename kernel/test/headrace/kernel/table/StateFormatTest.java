@@ -1,0 +1,107 @@
+package headrace.kernel.table;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+
+/** State that a later kernel wrote is refused, not misread. */
+class StateFormatTest {
+  private static final byte[] KEY = Driven.key("k");
+  private static final int LATER = 2;
+
+  private static byte[] later(byte[] state) {
+    assertEquals(1, state[0], "the format comes first");
+    byte[] later = state.clone();
+    later[0] = LATER;
+    return later;
+  }
+
+  private static void refused(Runnable batch) {
+    StateFormatException refused = assertThrows(StateFormatException.class, batch::run);
+    assertEquals("HEADRACE_STATE_FORMAT found=2 known=1", refused.getMessage());
+  }
+
+  /** What the operator keeps in a value after a batch, as a later kernel would have written it. */
+  private static void refusesValue(Driven operator, String state, Change change) {
+    operator.feed(KEY, change);
+    operator.keep(state, KEY, later(operator.value(state, "k")));
+    refused(() -> operator.feed(KEY, change));
+  }
+
+  private static Change upsert(int side) {
+    return Driven.upsert(side, 1, 1, 1, "a");
+  }
+
+  @Test
+  void ofNewest() {
+    refusesValue(Driven.of(new Newest(true, false)), "newest", upsert(0));
+  }
+
+  @Test
+  void ofLookup() {
+    Driven lookup = Driven.of(new Lookup(true, true, true));
+    refusesValue(lookup, "newest", upsert(1));
+    refused(() -> lookup.feed(KEY, upsert(0)));
+  }
+
+  @Test
+  void ofAsOf() {
+    Driven asOf = Driven.inEventTime(new AsOf(true, 1000, true));
+    refusesValue(asOf, "versions", upsert(1));
+    refused(() -> asOf.feed(KEY, upsert(0)));
+    Driven waits = Driven.inEventTime(new AsOf(true, 1000, true));
+    waits.feed(KEY, upsert(0), upsert(1));
+    waits.keep("versions", KEY, later(waits.value("versions", "k")));
+    refused(() -> waits.watermark(10));
+  }
+
+  @Test
+  void ofSettle() {
+    refusesValue(Driven.of(new Settle()), "rows", upsert(0));
+  }
+
+  @Test
+  void ofTableAggregate() {
+    byte[] row = Functions.few(new java.util.Random(0)).bytes();
+    Change change = new Change((byte) 0, 1, 0, 1, 0, null, row);
+    refusesValue(Driven.of(new TableAggregate(Functions.all(), false)), "group", change);
+    refusesValue(Driven.of(new TableAggregate(Functions.ordered(), true)), "group", change);
+  }
+
+  @Test
+  void ofTableJoin() {
+    byte[] packed = Rows.of(Rows.of("a"), Rows.of("a", 1)).bytes();
+    for (TableJoin.By by : TableJoin.By.values()) {
+      for (int side = 0; side < 2; side++) {
+        String state = side == 0 ? "lefts" : "rights";
+        Driven join = Driven.of(new TableJoin(true, by == TableJoin.By.BOTH, by));
+        Change change = new Change((byte) side, 1, 0, 1, 1, null, packed);
+        Change other = new Change((byte) (1 - side), 1, 0, 1, 1, null, packed);
+        join.feed(KEY, change);
+        Map<String, byte[]> kept = join.map(state, KEY);
+        String own = kept.keySet().iterator().next();
+        join.keepMap(state, KEY, Map.of(own, later(kept.get(own))));
+        for (Change next : List.of(change, other)) refused(() -> join.feed(KEY, next));
+      }
+    }
+  }
+
+  @Test
+  void andWhatThisKernelWroteIsRead() {
+    Kept kept = new Kept(5, 6, new byte[] {7, 8});
+    Consumer<Kept> same = read -> {
+      assertEquals(5, read.version());
+      assertEquals(6, read.time());
+    };
+    same.accept(Kept.read(kept.write()));
+    assertEquals(2, Kept.read(kept.write()).row().length);
+    same.accept(Kept.read(new Kept(5, 6, null).write()));
+    assertEquals(false, Kept.read(new Kept(5, 6, null).write()).present());
+    assertEquals(0, Kept.read(new Kept(5, 6, new byte[0]).write()).row().length);
+    assertEquals(Kept.NONE, Kept.read(null));
+  }
+}
