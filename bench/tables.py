@@ -101,7 +101,7 @@ class Newest(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.row = handle.getValueState("row", "known binary")
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         known = self.row.get()
         for frame in rows:
             frame = frame.sort_values("n")
@@ -147,10 +147,10 @@ def table(connection: Connection, folder: Path, rows: int) -> str:
     for topic, many in (("keyed", rows), ("keyed-million", rows), ("left", rows // 4), ("right", rows // 4), ("large", LARGE)):
         fill(connection, topic, many)
     lines = [
-        f"Records a second, warm, without the cost of writing results. {rows:,} records with a payload of 80 bytes, every tenth of which",
-        "changes a row of the table; the others are joined with it.",
+        f"Records a second, warm, without the cost of writing results. {rows:,} records with a payload of 80 bytes,",
+        "every tenth of which changes a row of the table; the others are joined with it.",
         "",
-        "| join of a stream with a table | reading alone | PySpark's transformWithState | Headrace | of reading | of PySpark's |",
+        "| stream joined with a table | reading alone | PySpark's transformWithState | Headrace | of reading | of PySpark's |",
         "|---|---|---|---|---|---|",
     ]
     for title, suffix in (("1,000 keys", ""), ("1,000,000 keys", "-million")):
@@ -165,8 +165,8 @@ def table(connection: Connection, folder: Path, rows: int) -> str:
     large = measure(connection, folder, "headrace", "large", 1)
     lines += [
         "",
-        f"State is on disk: {LARGE:,} rows of a table and {rows:,} events joined with it, with a driver of 2 GB, at {large / 1000:,.0f}k records/s",
-        "from a cold start.",
+        f"State is on disk: {LARGE:,} rows of a table and {rows:,} events joined with it, with a driver of 2 GB,",
+        f"at {large / 1000:,.0f}k records/s from a cold start.",
     ]
     return "\n".join(lines)
 

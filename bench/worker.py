@@ -80,7 +80,7 @@ def main() -> None:
         spark = session("bench", master=config.master, memory=config.driver_memory, jars=tuple(jars.connector_jars()), log=log)
         (spec,) = ours(job).queries()
         connection = Connection(address)
-        records = compile(spec, lambda node: source.read(spark, node, connection, batch=config.batch))
+        records = compile(spec, lambda node: source.read(spark, node, connection, batch=config.batch)).records
         writer = sink.write(records, connection, mode=spec.mode)
     for number in range(int(passes)):
         began = time.monotonic()

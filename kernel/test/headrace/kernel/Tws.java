@@ -13,6 +13,7 @@ import scala.Function1;
 import scala.Option;
 import scala.Tuple2;
 import scala.jdk.javaapi.CollectionConverters;
+import scala.reflect.ClassTag;
 
 /**
  * Spark's {@link TwsTester} for Java: a processor without a query, its state in maps of this JVM.
@@ -78,6 +79,11 @@ public final class Tws<K, I, O> {
   /** Makes a {@code ValueState} hold something for the key, as if it had been kept before. */
   public <T> void keep(String state, K key, T value) {
     tester.updateValueState(state, content.same(key), value);
+  }
+
+  /** Makes a {@code ListState} hold exactly this for the key. */
+  public <T> void keepList(String state, K key, Class<T> type, List<T> values) {
+    tester.updateListState(state, content.same(key), scala(values), ClassTag.apply(type));
   }
 
   /** Makes a {@code MapState} hold exactly this for the key. */

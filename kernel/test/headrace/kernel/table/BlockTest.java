@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
@@ -111,6 +112,16 @@ class BlockTest {
     } finally {
       Platform.freeMemory(memory);
     }
+  }
+
+  @Test
+  void whatIsTooLargeForABlockIsRefusedAndNotWrittenElsewhere() {
+    int large = 1_500_000_000;
+    long start = Platform.BYTE_ARRAY_OFFSET;
+    byte[] row = {};
+    BlockBuilder builder = new BlockBuilder(64);
+    assertThrows(ArithmeticException.class, () -> builder.add((byte) 0, 1, 2, 3, 4, row, start, large, row, start, large));
+    assertTrue(builder.isEmpty());
   }
 
   @Test

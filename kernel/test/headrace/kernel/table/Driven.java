@@ -126,6 +126,10 @@ final class Driven {
     tws.keepMap(state, key, values);
   }
 
+  void keepList(String state, byte[] key, byte[]... values) {
+    tws.keepList(state, key, byte[].class, List.of(values));
+  }
+
   private static List<byte[]> blocks(List<Change> changes, Random chance) {
     List<byte[]> blocks = new ArrayList<>();
     for (byte side = 0; side < 2; side++) {

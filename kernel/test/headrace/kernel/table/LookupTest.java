@@ -110,6 +110,9 @@ class LookupTest {
       assertEquals(outer ? List.of("e@0 > -@2") : List.of(), texts(lookup.feed((String) null, event(2, "e"))));
       assertNull(lookup.value("newest", null));
     }
+    // Where null is the key of a group, a change of it is nothing to be counted.
+    Driven group = Driven.of(new Lookup(false, false, false));
+    assertEquals(List.of(), group.feed((String) null, logged(1, 0, "a"), event(2, "e")));
   }
 
   @Test

@@ -57,6 +57,11 @@ class StateFormatTest {
     waits.feed(KEY, upsert(0), upsert(1));
     waits.keep("versions", KEY, later(waits.value("versions", "k")));
     refused(() -> waits.watermark(10));
+    Driven events = Driven.inEventTime(new AsOf(true, 1000, true));
+    events.feed(KEY, upsert(0));
+    events.keepList("waiting", KEY, later(events.list("waiting", "k").get(0)));
+    refused(() -> events.feed(KEY, upsert(1)));
+    refused(() -> events.watermark(10));
   }
 
   @Test

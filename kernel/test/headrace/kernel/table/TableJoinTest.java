@@ -303,6 +303,19 @@ class TableJoinTest {
   }
 
   @Test
+  void norByKey() {
+    byte[] one = new Item("a", "1", 0).packed();
+    Change left = new Change((byte) 0, 1, 0, 1, 1, null, one);
+    Change right = new Change((byte) 1, 2, 0, 2, 2, null, one);
+    byte[] key = Rows.of(KEY, (Object) null).bytes();
+    assertEquals(List.of(), Driven.of(new TableJoin(false, false, By.KEY)).feed(key, left, right));
+    Driven join = Driven.of(new TableJoin(true, false, By.KEY));
+    assertEquals(List.of("a/1/0 null"), join.feed(key, left, right).stream().map(change -> text(change.after())).toList());
+    assertEquals(List.of(), join.feed(key, new Change((byte) 1, 3, 2, 3, 3, one, null)));
+    assertEquals(1, join.feed(key, new Change((byte) 0, 4, 1, 4, 4, one, null)).size());
+  }
+
+  @Test
   void oneOfSeveralColumnsThatIsNullMatchesNothing() {
     DataType[] two = {DataTypes.StringType, DataTypes.StringType};
     byte[] key = Rows.of(two, "1", null).bytes();
