@@ -119,7 +119,7 @@ def test_a_table_is_the_newest_row_of_each_key() -> None:
     writer = Writer(seed)
     records = writer.mixed("items", "versions", "events", length=40)
     with Driver(app) as driver:
-        play(driver, split(records, writer.chance, 4), writer.chance)
+        play(driver, split(records, writer.chance, 3), writer.chance)
         final = newest(records, "items")
         assert_same(settled(driver, "newest"), final, "newest")
         sql = "select id, upper(tag) as tag, x * 2 as y from items where x > 0 and x * 2 < 6"
@@ -170,7 +170,7 @@ def test_joins_of_tables_are_what_duckdb_joins_of_the_final_rows() -> None:
     writer = Writer(seed)
     records = writer.mixed("items", "items", *keys, length=40)
     with Driver(app) as driver:
-        play(driver, split(records, writer.chance, 4), writer.chance)
+        play(driver, split(records, writer.chance, 3), writer.chance)
         final = {topic: newest(records, topic) for topic in keys}
 
         def check(topic: str, sql: str) -> None:
@@ -284,7 +284,7 @@ def test_aggregates_follow_every_change_of_a_table() -> None:
     records += [writer.record(history, "sales") for history in range(5) for _ in range(150)]
     writer.chance.shuffle(records)
     with Driver(app) as driver:
-        play(driver, split(records, writer.chance, 4), writer.chance)
+        play(driver, split(records, writer.chance, 3), writer.chance)
         final = newest(records, "sales")
         groups = grouped(final, lambda row: row["g"])
         assert_same(settled(driver, "of-groups"), [{"g": g, **aggregates(rows)} for g, rows in groups.items()], "of-groups")
@@ -330,7 +330,7 @@ def test_what_a_stream_aggregates_is_a_table_too() -> None:
     writer = Writer(seed)
     records = writer.mixed("orders", "orders", "groups", length=30)
     with Driver(app) as driver:
-        play(driver, split(records, writer.chance, 4), writer.chance)
+        play(driver, split(records, writer.chance, 3), writer.chance)
         tables = {"orders": [r.row for r in records if r.topic == "orders" and r.row], "groups": newest(records, "groups")}
         base = "with running as (select k, g, count(*) as n, sum(x)::bigint as total from orders group by k, g) "
         for topic, sql in {
@@ -369,7 +369,7 @@ def test_an_event_meets_the_row_that_is_there_when_it_arrives() -> None:
                     else {"id": who, "v": chance.randrange(9), "plan": number}
                 )
                 records.append(Record(topic, who, None if chance.random() < 0.2 else row))
-    batches = split(records, chance, 4)
+    batches = split(records, chance, 3)
     with Driver(app) as driver:
         play(driver, batches, chance)
         expected = [row for row in arrivals(batches, "users", "name") if row["version"] is not None]
@@ -441,7 +441,7 @@ def test_an_event_meets_the_row_of_its_own_time_in_whatever_order_both_come() ->
                 ]
     records = [record for _, record in sorted(arriving, key=lambda each: each[0])]
     with Driver(app) as driver:
-        play(driver, split(records, chance, 4), chance)
+        play(driver, split(records, chance, 3), chance)
         driver.advance("1 minute")
         expected = list(as_of(records))
         assert_same(driver.rows("left"), expected, "left")
