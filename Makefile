@@ -4,7 +4,7 @@ PYTHON ?= python3
 UV := .tools/bin/uv
 RUN := .venv/bin
 
-.PHONY: setup demo test lint bench kernel lock clean
+.PHONY: setup demo test soak lint bench kernel lock clean
 
 setup: .venv/.done
 
@@ -39,6 +39,10 @@ lint: setup
 
 test: setup lint
 	@$(RUN)/pytest --durations=12
+
+# What takes too long for every change.
+soak: setup
+	@$(RUN)/pytest -m soak --durations=12
 
 bench: setup
 	@$(RUN)/python -m bench

@@ -127,6 +127,7 @@ def test_spark_that_dies_is_told_in_one_sentence(broker: Any, topic: str, runs: 
     assert "Traceback" not in run.said()
 
 
+@pytest.mark.soak
 def test_an_embedded_broker_is_started_and_if_it_dies_started_again(topic: str, runs: Any, tmp_path: Path) -> None:
     config = Config.load({}, cwd=tmp_path, environ={})
     (tmp_path / "headrace.toml").write_text("")
