@@ -16,7 +16,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from bench import latency, tables
+from bench import floor, latency, tables
 from headrace.broker import connect, embedded, peek, topics
 from headrace.broker.client import Connection
 from headrace.config import Config
@@ -43,13 +43,14 @@ def main() -> int:
         figures = {(impl, job): measure(connection, folder, impl, job, args) for job in JOBS for impl in ("plain", "headrace")}
         first = first_result(connection, folder)
         of_tables = tables.table(connection, folder, args.rows)
+        floors = floor.table(connection, folder)
         latencies = latency.table(connection, folder)
     finally:
         embedded.down(config)
         shutil.rmtree(folder, ignore_errors=True)
     table = render(figures, args.rows, up, first)
     text = PAGE.read_text()
-    for mark, found in (("bench", table), ("tables", of_tables), ("latency", latencies)):
+    for mark, found in (("bench", table), ("tables", of_tables), ("floor", floors), ("latency", latencies)):
         print(found)
         text = re.sub(rf"(?s)(<!-- {mark} -->\n).*(<!-- /{mark} -->)", lambda m, found=found: m[1] + found + "\n" + m[2], text)
     PAGE.write_text(text)

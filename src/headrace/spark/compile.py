@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from pyspark.errors import AnalysisException, PySparkException
@@ -69,7 +69,7 @@ def compile(spec: QuerySpec, read: Read, *, realtime: bool = False) -> Compiled:
 def _rows(end: Node, read: Read, kernel: Kernel) -> DataFrame:
     nodes = walk(end)
     watermark = any(_needs_watermark(node) for node in nodes)
-    built = _Built(read, kernel, watermark, {}, {})
+    built = _Built(read, kernel, watermark, {}, {}, {})
     for node in nodes:
         try:
             built.add(node)
@@ -101,6 +101,7 @@ class _Built:
     watermark: bool
     frames: dict[int, DataFrame]
     tables: dict[int, Table]
+    exact: dict[tuple[int, bool], Table]
 
     def frame(self, node: Node) -> DataFrame:
         return self.frames[id(node)]
@@ -108,10 +109,18 @@ class _Built:
     def table(self, node: Node) -> Table:
         return self.tables[id(node)]
 
-    def changes(self, node: Node) -> Table:
-        """With the row before; made once, whoever asks."""
-        self.tables[id(node)] = tables.newest(self.table(node), node, self.kernel)
-        return self.table(node)
+    def changes(self, node: Node, *, net: bool = False) -> Table:
+        """With the row before; made once, whoever asks. Joins and aggregates need only the `net` ones of a batch."""
+        if not self.table(node).raw:
+            return self.table(node)
+        if (id(node), net) not in self.exact:
+            self.exact[id(node), net] = tables.newest(self.table(node), node, self.kernel, net=net)
+        return self.exact[id(node), net]
+
+    def side(self, node: Node, on: Iterable[str]) -> Table:
+        """One side of a join of tables: where it is joined on its own key, the join keeps its newest row itself."""
+        table = self.table(node)
+        return table if table.raw and not table.null_keys and set(on) == set(node.key) else self.changes(node, net=True)
 
     def add(self, node: Node) -> None:
         if node.udfs:
@@ -136,9 +145,11 @@ class _Built:
             case Project() if id(node.input) in self.tables:
                 return tables.project(node, self.table(node.input))
             case TableJoin():
-                return tables.join(node, self.changes(node.left), self.changes(node.right), self.kernel)
+                left = self.side(node.left, (mine for mine, _ in node.on))
+                right = self.side(node.right, (theirs for _, theirs in node.on))
+                return tables.join(node, left, right, self.kernel)
             case TableAggregate():
-                return tables.aggregate(node, self.changes(node.input), self.kernel)
+                return tables.aggregate(node, self.changes(node.input, net=True), self.kernel)
             case _:
                 return None
 

@@ -151,8 +151,9 @@ def scatter(blocks: DataFrame) -> DataFrame:
     return DataFrame(_operators(blocks).scatter(blocks._jdf), blocks.sparkSession)  # pyright: ignore
 
 
-def newest(blocks: DataFrame, *, remember: bool, null_keys: bool, mode: str) -> DataFrame:
-    return DataFrame(_operators(blocks).newest(blocks._jdf, remember, null_keys, _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
+def newest(blocks: DataFrame, *, remember: bool, null_keys: bool, net: bool, mode: str) -> DataFrame:
+    out = _operators(blocks).newest(blocks._jdf, remember, null_keys, net, _mode(blocks, mode))  # pyright: ignore
+    return DataFrame(out, blocks.sparkSession)
 
 
 def lookup(blocks: DataFrame, *, outer: bool, versioned: bool, remember: bool, mode: str) -> DataFrame:
@@ -164,8 +165,8 @@ def as_of(blocks: DataFrame, *, outer: bool, history: int, counting: bool, mode:
     return DataFrame(_operators(blocks).asOf(blocks._jdf, outer, history, counting, _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
 
 
-def table_join(blocks: DataFrame, *, left: bool, right: bool, by: str, mode: str) -> DataFrame:
-    out = _operators(blocks).join(blocks._jdf, left, right, by.upper(), _mode(blocks, mode))  # pyright: ignore
+def table_join(blocks: DataFrame, *, left: bool, right: bool, by: str, sides: tuple[str, str], mode: str) -> DataFrame:
+    out = _operators(blocks).join(blocks._jdf, left, right, by.upper(), *sides, _mode(blocks, mode))  # pyright: ignore
     return DataFrame(out, blocks.sparkSession)
 
 

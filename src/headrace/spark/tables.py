@@ -183,12 +183,12 @@ def project(node: Project, table: Table) -> Table:
     return _each(table, lambda _, side: F.when(F.col(side).isNotNull(), row))
 
 
-def newest(table: Table, node: Node, kernel: Kernel) -> Table:
-    """Changes that know the row before them, of which none is out of date or changes nothing."""
+def newest(table: Table, node: Node, kernel: Kernel, *, net: bool = False) -> Table:
+    """Changes that know the row before them, of which none is out of date or changes nothing; with `net`, one a key and batch."""
     if not table.raw:
         return table
     blocks = kernel.blocks(table, F.col, F.col, _LEFT)
-    out = jvm.newest(blocks, remember=table.versioned, null_keys=table.null_keys, mode=kernel.mode)
+    out = jvm.newest(blocks, remember=table.versioned, null_keys=table.null_keys, net=net, mode=kernel.mode)
     return kernel.changes(out, node, _rows(table.type()))
 
 
@@ -323,13 +323,15 @@ def _number(frame: DataFrame, name: str, node: Source | AsTable) -> Column:
 
 
 def join(node: TableJoin, left: Table, right: Table, kernel: Kernel) -> Table:
+    """A side that is joined on its own key may be raw."""
     same_types(node.on, left.type(), right.type(), node)
 
     def side(table: Table, of: Node, on: Sequence[str], number: int) -> DataFrame:
+        own = lambda row: F.struct(F.struct(*(F.col(path(row, name)) for name in of.key)).alias("key"), F.col(row).alias("row"))
         return kernel.blocks(
             table,
             lambda row: F.struct(*(F.col(path(row, name)).alias(f"k{i}") for i, name in enumerate(on))),
-            lambda row: F.struct(F.struct(*(F.col(path(row, name)) for name in of.key)).alias("key"), F.col(row).alias("row")),
+            F.col if table.raw else own,
             number,
         )
 
@@ -341,6 +343,7 @@ def join(node: TableJoin, left: Table, right: Table, kernel: Kernel) -> Table:
         left=node.how in ("left", "full"),
         right=node.how == "full",
         by=node.by,
+        sides=(_side(left), _side(right)),
         mode=kernel.mode,
     )
     theirs = dict(node.on)
@@ -366,6 +369,12 @@ def join(node: TableJoin, left: Table, right: Table, kernel: Kernel) -> Table:
         return joined
     blocks = kernel.blocks(joined, lambda row: F.struct(*(F.col(path(row, name)) for name in node.key)), F.col, _LEFT)
     return kernel.changes(jvm.settle(blocks, mode=kernel.mode), node, _rows(joined.type()))
+
+
+def _side(table: Table) -> str:
+    if not table.raw:
+        return "CHANGES"
+    return "VERSIONED_UPSERTS" if table.versioned else "UPSERTS"
 
 
 def aggregate(node: TableAggregate, table: Table, kernel: Kernel) -> Table:

@@ -29,7 +29,7 @@ public final class Gather extends TableGenerator {
 
   private final boolean atOnce;
   /** By side, because a block has changes of one side only. */
-  private transient List<Map<Bytes, BlockBuilder>> sides;
+  private transient List<Map<Key, BlockBuilder>> sides;
 
   private transient int size;
 
@@ -58,8 +58,8 @@ public final class Gather extends TableGenerator {
   private void gather(UnsafeRow row, int lane) {
     boolean was = !row.isNullAt(lane + KEY_BEFORE);
     boolean is = !row.isNullAt(lane + KEY_AFTER);
-    Bytes before = was ? Bytes.of(struct(row, lane + KEY_BEFORE)) : null;
-    Bytes after = is ? Bytes.of(struct(row, lane + KEY_AFTER)) : null;
+    Key before = was ? Key.of(struct(row, lane + KEY_BEFORE)) : null;
+    Key after = is ? Key.of(struct(row, lane + KEY_AFTER)) : null;
     if (was && is && before.equals(after)) {
       add(after, row, lane, true, true);
     } else {
@@ -68,9 +68,9 @@ public final class Gather extends TableGenerator {
     }
   }
 
-  private void add(Bytes key, UnsafeRow row, int lane, boolean withBefore, boolean withAfter) {
+  private void add(Key key, UnsafeRow row, int lane, boolean withBefore, boolean withAfter) {
     byte side = (byte) row.getInt(lane + SIDE);
-    Map<Bytes, BlockBuilder> blocks = sides.get(side);
+    Map<Key, BlockBuilder> blocks = sides.get(side);
     BlockBuilder block = blocks.get(key);
     if (block == null) blocks.put(key, block = new BlockBuilder(256));
     UnsafeRow before = withBefore && !row.isNullAt(lane + BEFORE) ? struct(row, lane + BEFORE) : null;
@@ -95,8 +95,8 @@ public final class Gather extends TableGenerator {
 
   private IterableOnce<InternalRow> flush() {
     List<InternalRow> rows = new ArrayList<>();
-    for (Map<Bytes, BlockBuilder> blocks : sides) {
-      blocks.forEach((key, block) -> rows.add(new GenericInternalRow(new Object[] {key.array(), block.build()})));
+    for (Map<Key, BlockBuilder> blocks : sides) {
+      blocks.forEach((key, block) -> rows.add(new GenericInternalRow(new Object[] {key.bytes(), block.build()})));
       blocks.clear();
     }
     size = 0;

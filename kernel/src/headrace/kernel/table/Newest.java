@@ -11,16 +11,18 @@ import org.apache.spark.sql.streaming.ValueState;
  *
  * <p>Keeps the newest row of each key ({@link Kept}). With {@code remember}, a deleted key's version stays, so that an older row that
  * comes later is still refused; without, versions are the order of the log, where nothing older can come. A key that is null counts as
- * none, but for {@code nullKeys}.
+ * none, but for {@code nullKeys}. With {@code net}, the changes of a batch are told as one: for those who look at its end only.
  */
 final class Newest extends Operator {
   private final boolean remember;
   private final boolean nullKeys;
+  private final boolean net;
   private transient ValueState<byte[]> newest;
 
-  Newest(boolean remember, boolean nullKeys) {
+  Newest(boolean remember, boolean nullKeys, boolean net) {
     this.remember = remember;
     this.nullKeys = nullKeys;
+    this.net = net;
   }
 
   @Override
@@ -40,13 +42,18 @@ final class Newest extends Operator {
         stale++;
         continue;
       }
-      if (!Change.same(kept.row(), change.after())) {
-        out.add(new Change(OUT, change.time(), kept.time(), change.version(), change.sequence(), kept.row(), change.after()));
-      }
-      kept = kept.with(change);
+      Kept now = kept.with(change);
+      if (!net) tell(kept, now, change.version(), change.sequence(), out);
+      kept = now;
     }
+    if (net) tell(before, kept, kept.version(), 0, out);
     keep(newest, before, kept, remember);
     return with(one(out), STALE, stale);
+  }
+
+  private static void tell(Kept before, Kept now, long version, long sequence, BlockBuilder out) {
+    if (Change.same(before.row(), now.row()) && (!now.present() || before.time() == now.time())) return;
+    out.add(new Change(OUT, now.time(), before.time(), version, sequence, before.row(), now.row()));
   }
 
   static void keep(ValueState<byte[]> state, Kept before, Kept now, boolean remember) {

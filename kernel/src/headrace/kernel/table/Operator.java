@@ -45,7 +45,7 @@ abstract class Operator extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>
   @Override
   public final scala.collection.Iterator<byte[]> handleInputRows(
       byte[] key, scala.collection.Iterator<Tuple2<byte[], byte[]>> rows, TimerValues times) {
-    return CollectionConverters.asScala(handle(key, Input.of(rows), times));
+    return CollectionConverters.asScala(handle(Key.row(key), Input.of(rows), times));
   }
 
   final ValueState<byte[]> value(String name) {

@@ -23,8 +23,8 @@ public final class Operators {
     return blocks.select(Scatter.column(functions.col("block")).as(Scatter.TYPE.fieldNames()));
   }
 
-  public static Dataset<Row> newest(Dataset<Row> blocks, boolean remember, boolean nullKeys, OutputMode mode) {
-    return run(blocks, new Newest(remember, nullKeys), TimeMode.None(), mode);
+  public static Dataset<Row> newest(Dataset<Row> blocks, boolean remember, boolean nullKeys, boolean net, OutputMode mode) {
+    return run(blocks, new Newest(remember, nullKeys, net), TimeMode.None(), mode);
   }
 
   public static Dataset<Row> lookup(Dataset<Row> blocks, boolean outer, boolean versioned, boolean remember, OutputMode mode) {
@@ -35,8 +35,11 @@ public final class Operators {
     return run(blocks, new AsOf(outer, history, counting), TimeMode.EventTime(), mode);
   }
 
-  public static Dataset<Row> join(Dataset<Row> blocks, boolean left, boolean right, String by, OutputMode mode) {
-    return run(blocks, new TableJoin(left, right, TableJoin.By.valueOf(by)), TimeMode.None(), mode);
+  public static Dataset<Row> join(
+      Dataset<Row> blocks, boolean left, boolean right, String by, String leftSide, String rightSide, OutputMode mode) {
+    TableJoin join =
+        new TableJoin(left, right, TableJoin.By.valueOf(by), TableJoin.Side.valueOf(leftSide), TableJoin.Side.valueOf(rightSide));
+    return run(blocks, join, TimeMode.None(), mode);
   }
 
   public static Dataset<Row> settle(Dataset<Row> blocks, OutputMode mode) {

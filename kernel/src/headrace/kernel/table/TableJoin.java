@@ -17,27 +17,36 @@ import scala.Tuple2;
 /**
  * Two tables joined on any equality: the rows of both that have this key, paired; a change on either side changes the pairs it is in.
  *
- * <p>Keeps the rows of each side by their own keys ({@link Kept}). A row comes as a struct of its own key and itself; the result's rows
- * are {@link Pair}s.
+ * <p>Keeps the rows of each side by their own keys ({@link Kept}). A row comes as a struct of its own key and itself; of a side that is
+ * joined on its own key there is one row, and it may come as it was written, without the one before ({@link Side}). The result's
+ * rows are {@link Pair}s.
  */
 final class TableJoin extends Operator {
   /** What a row of the result is known by: the key of the join, which is that of both tables; the left's key, where the right is joined on
    * its own and so has one row; or the keys of both. */
   enum By { KEY, LEFT, BOTH }
 
+  /** What comes of a table: changes, or upserts and deletes, of which versioned ones may be out of date ({@link Newest}). */
+  enum Side { CHANGES, UPSERTS, VERSIONED_UPSERTS }
+
   private static final String ONLY = "";
 
   private final boolean left;
   private final boolean right;
   private final By by;
+  private final Side leftSide;
+  private final Side rightSide;
   private transient MapState<String, byte[]> lefts;
   private transient MapState<String, byte[]> rights;
+  private transient int stale;
 
   /** With {@code left}, rows of the left without a partner count too; likewise {@code right}. */
-  TableJoin(boolean left, boolean right, By by) {
+  TableJoin(boolean left, boolean right, By by, Side leftSide, Side rightSide) {
     this.left = left;
     this.right = right;
     this.by = by;
+    this.leftSide = leftSide;
+    this.rightSide = rightSide;
   }
 
   @Override
@@ -54,9 +63,23 @@ final class TableJoin extends Operator {
   @Override
   Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
     boolean matches = !hasNull(key);
-    if (!matches && !left && !right) return none();
-    Map<String, Turn> leftTurns = apply(input.left(), lefts);
-    Map<String, Turn> rightTurns = apply(input.right(), rights);
+    stale = 0;
+    int lost = matches ? 0 : keyless(leftSide, input.left()) + keyless(rightSide, input.right());
+    Iterator<byte[]> pairs = !matches && !left && !right ? none() : pairs(matches, input);
+    return with(with(pairs, STALE, stale), NO_KEY, lost);
+  }
+
+  /** Upserts without a key are in no table. */
+  private static int keyless(Side side, List<byte[]> blocks) {
+    if (side == Side.CHANGES) return 0;
+    int count = count(blocks);
+    blocks.clear();
+    return count;
+  }
+
+  private Iterator<byte[]> pairs(boolean matches, Input input) {
+    Map<String, Turn> leftTurns = apply(input.left(), lefts, leftSide);
+    Map<String, Turn> rightTurns = apply(input.right(), rights, rightSide);
     if (by == By.KEY) return one(ofOne(only(lefts, leftTurns), matches || right ? only(rights, rightTurns) : Turn.NEVER));
     if (!matches) return new Pairs(turned(leftTurns), List.of(), turned(rightTurns), false);
     // All rows of the right, whether they changed or not: each left one is paired with each of them.
@@ -79,24 +102,40 @@ final class TableJoin extends Operator {
     return new Turn(kept, kept);
   }
 
-  private Map<String, Turn> apply(List<byte[]> blocks, MapState<String, byte[]> state) {
+  private Map<String, Turn> apply(List<byte[]> blocks, MapState<String, byte[]> state, Side side) {
     Map<String, Turn> turns = new LinkedHashMap<>();
     for (Change change : ordered(blocks)) {
-      UnsafeRow both = new UnsafeRow(2);
-      byte[] packed = change.after() == null ? change.before() : change.after();
-      both.pointTo(packed, packed.length);
-      String key = by == By.KEY ? ONLY : new String(both.getStruct(0, 1).getBytes(), StandardCharsets.ISO_8859_1);
-      byte[] row = change.after() == null ? null : both.getStruct(1, 1).getBytes();
-      Turn turn = turns.get(key);
-      Kept was = turn == null ? Kept.read(state.getValue(key)) : turn.was();
-      turns.put(key, new Turn(was, new Kept(change.version(), change.time(), row)));
+      if (side == Side.CHANGES) exact(change, state, turns);
+      else upsert(change, state, turns);
     }
     turns.forEach(
         (key, turn) -> {
-          if (turn.is().present()) state.updateValue(key, turn.is().write());
+          if (turn.is() == turn.was()) return;
+          if (turn.is().present() || side == Side.VERSIONED_UPSERTS) state.updateValue(key, turn.is().write());
           else if (turn.was().present()) state.removeKey(key);
         });
     return turns;
+  }
+
+  private void exact(Change change, MapState<String, byte[]> state, Map<String, Turn> turns) {
+    UnsafeRow both = new UnsafeRow(2);
+    byte[] packed = change.after() == null ? change.before() : change.after();
+    both.pointTo(packed, packed.length);
+    String key = by == By.KEY ? ONLY : new String(both.getStruct(0, 1).getBytes(), StandardCharsets.ISO_8859_1);
+    byte[] row = change.after() == null ? null : both.getStruct(1, 1).getBytes();
+    Turn turn = turns.get(key);
+    Kept was = turn == null ? Kept.read(state.getValue(key)) : turn.was();
+    turns.put(key, new Turn(was, new Kept(change.version(), change.time(), row)));
+  }
+
+  private void upsert(Change change, MapState<String, byte[]> state, Map<String, Turn> turns) {
+    Turn turn = turns.get(ONLY);
+    if (turn == null) {
+      Kept kept = Kept.read(state.getValue(ONLY));
+      turn = new Turn(kept, kept);
+    }
+    if (turn.is().refuses(change)) stale++;
+    else turns.put(ONLY, new Turn(turn.was(), turn.is().with(change)));
   }
 
   private static Iterator<Turn> turned(Map<String, Turn> turns) {

@@ -1,5 +1,6 @@
 package headrace.kernel.table;
 
+import static headrace.kernel.table.TableJoin.Side.CHANGES;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import headrace.kernel.table.TableJoin.By;
@@ -39,7 +40,7 @@ class CasesTest {
   /** By the key, null matches null; inner does not. */
   @Test
   void nullMatchesNothingByKeyEither() {
-    Driven join = Driven.of(new TableJoin(true, false, By.KEY));
+    Driven join = Driven.of(new TableJoin(true, false, By.KEY, CHANGES, CHANGES));
     var out = join.feed(Driven.key(null), left(null, 0, packed(1), 1), right(null, 0, packed(2), 2));
     assertEquals(true, new Unpack(2, 2).both(out.get(0).after()).isNullAt(1), "without a partner");
   }

@@ -9,6 +9,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.ExpiredTimerInfo;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.StatefulProcessor;
@@ -96,8 +97,8 @@ final class Driven {
 
   private List<Change> feed(byte[] key, List<byte[]> blocks) {
     @SuppressWarnings({"unchecked", "rawtypes"})
-    Tuple2<byte[], byte[]>[] rows = blocks.stream().map(block -> new Tuple2<>(key, block)).toArray(Tuple2[]::new);
-    List<Change> out = changes(tws.feed(key, rows));
+    Tuple2<byte[], byte[]>[] rows = blocks.stream().map(block -> new Tuple2<>(group(key), block)).toArray(Tuple2[]::new);
+    List<Change> out = changes(tws.feed(group(key), rows));
     for (byte[] block : blocks) Arrays.fill(block, (byte) 0xAA);
     return out;
   }
@@ -107,27 +108,27 @@ final class Driven {
   }
 
   <T> T value(String state, String key) {
-    return tws.value(state, key(key));
+    return tws.value(state, group(key(key)));
   }
 
   <T, V> Map<T, V> map(String state, byte[] key) {
-    return tws.map(state, key);
+    return tws.map(state, group(key));
   }
 
   List<byte[]> list(String state, String key) {
-    return tws.list(state, key(key));
+    return tws.list(state, group(key(key)));
   }
 
   void keep(String state, byte[] key, Object value) {
-    tws.keep(state, key, value);
+    tws.keep(state, group(key), value);
   }
 
   void keepMap(String state, byte[] key, Map<String, byte[]> values) {
-    tws.keepMap(state, key, values);
+    tws.keepMap(state, group(key), values);
   }
 
   void keepList(String state, byte[] key, byte[]... values) {
-    tws.keepList(state, key, byte[].class, List.of(values));
+    tws.keepList(state, group(key), byte[].class, List.of(values));
   }
 
   private static List<byte[]> blocks(List<Change> changes, Random chance) {
@@ -151,6 +152,13 @@ final class Driven {
   /** A key is a row; null is one whose column is null. */
   static byte[] key(String key) {
     return Rows.of(new DataType[] {DataTypes.StringType}, key).bytes();
+  }
+
+  /** The key as Spark groups by it. */
+  private static byte[] group(byte[] key) {
+    UnsafeRow row = new UnsafeRow(1);
+    row.pointTo(key, key.length);
+    return Key.of(row).bytes();
   }
 
   /** The changes of blocks; what a block only counts becomes as many changes of its side. */

@@ -58,7 +58,7 @@ class GatherTest {
         assertEquals(30, change.version());
         changes.add(text(change.before()) + " > " + text(change.after()) + " " + change.sequence());
       }
-      blocks.put((String) Rows.values(row.getBinary(0), DataTypes.StringType).get(0), changes);
+      blocks.put((String) Rows.values(Key.row(row.getBinary(0)), DataTypes.StringType).get(0), changes);
     });
     return blocks;
   }

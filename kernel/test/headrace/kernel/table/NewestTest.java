@@ -23,7 +23,7 @@ class NewestTest {
 
   @Test
   void aChangeKnowsTheRowBeforeItAndItsTime() {
-    Driven newest = Driven.of(new Newest(false, false));
+    Driven newest = Driven.of(new Newest(false, false, false));
     assertEquals(List.of("- > a@1 v0"), texts(newest.feed("k", logged(1, 0, "a"))));
     assertEquals(List.of("a@1 > b@2 v1", "b@2 > c@3 v2"), texts(newest.feed("k", logged(2, 1, "b"), logged(3, 2, "c"))));
     assertEquals(List.of("c@3 > -@4"), texts(newest.feed("k", logged(4, 3, null))));
@@ -32,7 +32,7 @@ class NewestTest {
 
   @Test
   void keysHaveNothingToDoWithEachOther() {
-    Driven newest = Driven.of(new Newest(false, false));
+    Driven newest = Driven.of(new Newest(false, false, false));
     newest.feed("k", logged(1, 0, "a"));
     assertEquals(List.of("- > b@2 v1"), texts(newest.feed("l", logged(2, 1, "b"))));
     assertEquals(List.of("a@1 > c@3 v2"), texts(newest.feed("k", logged(3, 2, "c"))));
@@ -40,7 +40,7 @@ class NewestTest {
 
   @Test
   void whatChangesNothingIsNotToldAndTheRowKeepsItsTime() {
-    Driven newest = Driven.of(new Newest(false, false));
+    Driven newest = Driven.of(new Newest(false, false, false));
     newest.feed("k", logged(1, 0, "a"));
     assertEquals(List.of(), newest.feed("k", logged(2, 1, "a"), logged(3, 2, "a")));
     assertEquals(List.of("a@1 > b@4 v3"), texts(newest.feed("k", logged(4, 3, "b"))));
@@ -49,14 +49,14 @@ class NewestTest {
 
   @Test
   void whatComesAndGoesInABatchIsTold() {
-    Driven newest = Driven.of(new Newest(false, false));
+    Driven newest = Driven.of(new Newest(false, false, false));
     assertEquals(List.of("- > a@1 v0", "a@1 > -@2"), texts(newest.feed("k", logged(1, 0, "a"), logged(2, 1, null))));
     assertNull(newest.value("newest", "k"));
   }
 
   @Test
   void aRowWithAnOlderVersionIsLeftOutAndCounted() {
-    Driven newest = Driven.of(new Newest(true, false));
+    Driven newest = Driven.of(new Newest(true, false, false));
     newest.feed("k", upsert(0, 1, 5, 0, "a"));
     assertEquals(List.of("stale"), texts(newest.feed("k", upsert(0, 2, 4, 1, "b"))));
     var out = newest.feed("k", upsert(0, 3, 7, 2, "c"), upsert(0, 4, 6, 3, "d"), upsert(0, 5, -1, 4, "e"));
@@ -65,21 +65,21 @@ class NewestTest {
 
   @Test
   void ofEqualVersionsTheLogsLastHolds() {
-    Driven newest = Driven.of(new Newest(true, false));
+    Driven newest = Driven.of(new Newest(true, false, false));
     var out = newest.feed("k", upsert(0, 2, 5, 1, "b"), upsert(0, 1, 5, 0, "a"), upsert(0, 3, 5, 2, "c"));
     assertEquals(List.of("- > a@1 v5", "a@1 > b@2 v5", "b@2 > c@3 v5"), texts(out));
   }
 
   @Test
   void aRowThatStaysWhatItIsTakesTheNewVersion() {
-    Driven newest = Driven.of(new Newest(true, false));
+    Driven newest = Driven.of(new Newest(true, false, false));
     newest.feed("k", upsert(0, 1, 5, 0, "a"), upsert(0, 2, 8, 1, "a"));
     assertEquals(List.of("stale"), texts(newest.feed("k", upsert(0, 3, 7, 2, "b"))));
   }
 
   @Test
   void aDeleteHoldsWhateverIsKnownAndTheVersionIsRemembered() {
-    Driven newest = Driven.of(new Newest(true, false));
+    Driven newest = Driven.of(new Newest(true, false, false));
     newest.feed("k", upsert(0, 1, 5, 0, "a"));
     assertEquals(List.of("a@1 > -@2"), texts(newest.feed("k", upsert(0, 2, NO_VERSION, 1, null))));
     assertNotNull(newest.value("newest", "k"));
@@ -89,7 +89,7 @@ class NewestTest {
 
   @Test
   void aRowWithoutAVersionHoldsAndLeavesTheVersion() {
-    Driven newest = Driven.of(new Newest(true, false));
+    Driven newest = Driven.of(new Newest(true, false, false));
     newest.feed("k", upsert(0, 1, 5, 0, "a"));
     assertEquals(List.of("a@1 > b@2"), texts(newest.feed("k", upsert(0, 2, NO_VERSION, 1, "b"))));
     assertEquals(List.of("stale"), texts(newest.feed("k", upsert(0, 3, 4, 2, "c"))));
@@ -97,7 +97,7 @@ class NewestTest {
 
   @Test
   void withoutVersionsADeletedKeyLeavesNothing() {
-    Driven newest = Driven.of(new Newest(false, false));
+    Driven newest = Driven.of(new Newest(false, false, false));
     newest.feed("k", logged(1, 0, "a"));
     newest.feed("k", logged(2, 1, null));
     assertNull(newest.value("newest", "k"));
@@ -105,14 +105,14 @@ class NewestTest {
 
   @Test
   void withoutAKeyThereIsNoRowAndThatIsCounted() {
-    Driven newest = Driven.of(new Newest(true, false));
+    Driven newest = Driven.of(new Newest(true, false, false));
     assertEquals(List.of("no key", "no key"), texts(newest.feed((String) null, logged(1, 0, "a"), logged(2, 1, null))));
     assertNull(newest.value("newest", null));
   }
 
   @Test
   void nullCanBeAKeyLikeAnyOther() {
-    Driven newest = Driven.of(new Newest(false, true));
+    Driven newest = Driven.of(new Newest(false, true, false));
     assertEquals(List.of("- > a@1 v0"), texts(newest.feed((String) null, logged(1, 0, "a"))));
     assertEquals(List.of("a@1 > -@2"), texts(newest.feed((String) null, logged(2, 1, null))));
     assertNull(newest.value("newest", null));
@@ -146,7 +146,7 @@ class NewestTest {
   void batchesAndBlocksMakeNoDifference() {
     Chance.times(300, chance -> {
       List<Change> log = log(chance);
-      Driven newest = Driven.of(new Newest(true, false));
+      Driven newest = Driven.of(new Newest(true, false, false));
       Told told = new Told();
       int stale = 0;
       for (int from = 0; from < log.size(); ) {

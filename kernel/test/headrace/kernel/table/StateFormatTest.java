@@ -1,5 +1,6 @@
 package headrace.kernel.table;
 
+import static headrace.kernel.table.TableJoin.Side.CHANGES;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
@@ -38,7 +39,7 @@ class StateFormatTest {
 
   @Test
   void ofNewest() {
-    refusesValue(Driven.of(new Newest(true, false)), "newest", upsert(0));
+    refusesValue(Driven.of(new Newest(true, false, false)), "newest", upsert(0));
   }
 
   @Test
@@ -83,7 +84,7 @@ class StateFormatTest {
     for (TableJoin.By by : TableJoin.By.values()) {
       for (int side = 0; side < 2; side++) {
         String state = side == 0 ? "lefts" : "rights";
-        Driven join = Driven.of(new TableJoin(true, by == TableJoin.By.BOTH, by));
+        Driven join = Driven.of(new TableJoin(true, by == TableJoin.By.BOTH, by, CHANGES, CHANGES));
         Change change = new Change((byte) side, 1, 0, 1, 1, null, packed);
         Change other = new Change((byte) (1 - side), 1, 0, 1, 1, null, packed);
         join.feed(KEY, change);

@@ -4,7 +4,6 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.util.Arrays;
-import java.util.List;
 import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
@@ -14,14 +13,14 @@ import org.apache.spark.sql.types.DataType;
 
 /** The aggregates of one group at a time: read, changed by its rows, asked for their results, written. */
 public final class Group {
-  private final List<Accumulator> accumulators;
+  private final Accumulator[] accumulators;
   private final UnsafeProjection projection;
   private final int arguments;
   private long rows;
 
   /** {@code maps} gives a map of the state to each call that needs one, always in the same order. */
   public Group(Calls calls, Supplier<MapState<String, byte[]>> maps) {
-    this.accumulators = Arrays.stream(calls.calls()).map(call -> Accumulator.of(call, maps)).toList();
+    this.accumulators = Arrays.stream(calls.calls()).map(call -> Accumulator.of(call, maps)).toArray(Accumulator[]::new);
     this.projection = UnsafeProjection.create(Arrays.stream(calls.calls()).map(Call::result).toArray(DataType[]::new));
     this.arguments = calls.arguments();
   }
@@ -39,8 +38,10 @@ public final class Group {
   }
 
   public byte[] result() {
+    Object[] results = new Object[accumulators.length];
+    for (int i = 0; i < results.length; i++) results[i] = accumulators[i].result();
     // A copy: the projection uses its buffer again.
-    return projection.apply(new GenericInternalRow(accumulators.stream().map(Accumulator::result).toArray())).copy().getBytes();
+    return projection.apply(new GenericInternalRow(results)).copy().getBytes();
   }
 
   public void read(DataInputStream in) throws IOException {
@@ -55,6 +56,6 @@ public final class Group {
 
   public void clear() {
     rows = 0;
-    accumulators.forEach(Accumulator::clear);
+    for (Accumulator accumulator : accumulators) accumulator.clear();
   }
 }

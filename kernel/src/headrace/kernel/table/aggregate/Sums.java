@@ -23,6 +23,9 @@ import org.apache.spark.sql.types.ShortType;
  * makes no difference. Rounded once, when it is asked for.
  */
 final class Sums extends Accumulator {
+  /** Below it every whole number is a double. */
+  private static final long EXACT = 1L << 53;
+
   private long count;
   private long whole;
   private BigDecimal rest = BigDecimal.ZERO;
@@ -77,8 +80,13 @@ final class Sums extends Accumulator {
       if (notANumber > 0 || (plusInfinity > 0 && minusInfinity > 0)) return Double.NaN;
       return plusInfinity > 0 ? Double.POSITIVE_INFINITY : Double.NEGATIVE_INFINITY;
     }
-    BigDecimal sum = rest.add(BigDecimal.valueOf(whole));
     boolean average = call.kind() == Call.Kind.AVERAGE;
+    if (rest.signum() == 0) {
+      if (type instanceof LongType) return whole;
+      // Both are doubles as they are, so the quotient is rounded once.
+      if (type instanceof DoubleType && Math.abs(whole) < EXACT && count < EXACT) return average ? (double) whole / count : (double) whole;
+    }
+    BigDecimal sum = rest.add(BigDecimal.valueOf(whole));
     if (type instanceof DecimalType decimal) {
       BigDecimal value = average ? sum.divide(BigDecimal.valueOf(count), decimal.scale(), RoundingMode.HALF_UP) : sum;
       value = value.setScale(decimal.scale(), RoundingMode.HALF_UP);
