@@ -27,7 +27,7 @@ SCHEMA = "symbol string, price double, qty int, at timestamp"
 def plain_session() -> SparkSession:
     """Spark as it comes; only the number of shuffle partitions (200) is set to the number of cores, as anybody would."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    return (
+    spark = (
         SparkSession.builder.master("local[*]")
         .config("spark.driver.memory", "2g")
         .config("spark.jars", ",".join(map(str, jars.connector_jars())))
@@ -37,6 +37,9 @@ def plain_session() -> SparkSession:
         .config("spark.sql.shuffle.partitions", os.cpu_count() or 1)
         .getOrCreate()
     )
+    # Its state API warns of every key that has no state yet.
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
 
 
 def plain(spark: SparkSession, job: str, address: str) -> DataFrame:

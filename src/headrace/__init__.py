@@ -1,12 +1,32 @@
 """Headrace: streams and tables for Python, on Spark."""
 
 from headrace.app import App
+from headrace.clocks import device_clock, event_time, log_append_time, processing_time
 from headrace.errors import HeadraceError
 from headrace.keyed import KeyedStream
 from headrace.stream import Stream
 from headrace.table import Table
 from headrace.udf import udf
 from headrace.version import __version__
-from headrace.windows import hopping, session, tumbling
+from headrace.windows import calendar, cumulating, every, hopping, session, sliding, tumbling
 
-__all__ = ["App", "HeadraceError", "KeyedStream", "Stream", "Table", "__version__", "hopping", "session", "tumbling", "udf"]
+__all__ = [
+    "App",
+    "HeadraceError",
+    "KeyedStream",
+    "Stream",
+    "Table",
+    "__version__",
+    "calendar",
+    "cumulating",
+    "device_clock",
+    "event_time",
+    "every",
+    "hopping",
+    "log_append_time",
+    "processing_time",
+    "session",
+    "sliding",
+    "tumbling",
+    "udf",
+]

@@ -9,7 +9,7 @@ from headrace.errors import PlanError
 from headrace.plan import build, draw, tables
 from headrace.plan.callsite import CallSite, call_site
 from headrace.plan.durations import Duration
-from headrace.plan.nodes import Bad, Format, Kind, Node, Source, Write
+from headrace.plan.nodes import Bad, Clock, Format, Kind, Node, Source, Write
 from headrace.plan.queries import QuerySpec, check_name, queries
 from headrace.plan.schema import Schema
 from headrace.stream import Stream
@@ -38,20 +38,37 @@ class App:
         topic: str,
         *,
         schema: Schema | None = None,
-        time: str | None = None,
+        time: str | Clock | None = None,
         lateness: Duration | None = None,
+        max_ahead: Duration | None = None,
+        idle_after: Duration | None = None,
+        close_after: Duration | None = None,
         format: Format = "json",
         bad: Bad = "fail",
         start: Literal["earliest", "latest"] = "earliest",
     ) -> Stream:
         """Reads a topic.
 
-        `time` is the column of the event's time (without it: the record's timestamp in the log), and `lateness` how much
-        later than a newer event one may come and still count. `bad` says what happens to a record that can't be decoded:
-        "fail" stops and names it, "skip" counts it. `start` is where the first run begins.
+        `time` is the column of the event's time or a clock (without it: the record's timestamp in the log), and `lateness`
+        how much later than a newer event one may come and still count. An event whose time is more than `max_ahead` in the
+        future is a bad record. Without records for `idle_after` the stream does not hold up others that it is read with;
+        when all that is read has been quiet for `close_after`, open windows are closed. `bad` says what happens to a bad
+        record: "fail" stops and names it, "skip" counts it. `start` is where the first run begins.
         """
         site = call_site()
-        node = build.source(topic, site, fields=schema, time=time, lateness=lateness, format=format, bad=bad, start=start)
+        node = build.source(
+            topic,
+            site,
+            fields=schema,
+            time=time,
+            lateness=lateness,
+            max_ahead=max_ahead,
+            idle_after=idle_after,
+            close_after=close_after,
+            format=format,
+            bad=bad,
+            start=start,
+        )
         return Stream(self, self._read(node))
 
     def table(
@@ -61,7 +78,7 @@ class App:
         key: str | Sequence[str],
         schema: Schema | None = None,
         version: str | None = None,
-        time: str | None = None,
+        time: str | Clock | None = None,
         lateness: Duration | None = None,
         format: Format = "json",
         bad: Bad = "fail",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from headrace.plan import build
 from headrace.plan.callsite import call_site
-from headrace.plan.nodes import Emit, Node, Window
+from headrace.plan.nodes import Emit, Late, Node, Window
 from headrace.stream import Stream
 
 if TYPE_CHECKING:
@@ -24,23 +24,33 @@ class KeyedStream(Stream):
 class WindowedStream:
     """What `stream.window(...)` gives: it waits for `agg` or `count`."""
 
-    def __init__(self, app: App, node: Node, window: Window, emit: Emit) -> None:
+    def __init__(self, app: App, node: Node, window: Window, emit: Emit, late: Late) -> None:
         self._app = app
         self._node = node
         self._window = window
         self._emit: Emit = emit
+        self._late: Late = late
 
     def agg(self, **aggregates: str) -> Table | Stream:
         """One row a key and window: the key, `window_start`, `window_end`, the aggregates, and `final`.
 
-        With emit="updates" a table (each row replaces the one before); with emit="final" a stream (each row comes once).
+        With emit="updates" or "all" a table (each row replaces the one before); with emit="final" or hr.every(...) a stream
+        (a row is what was known then).
         """
         from headrace.table import Table
 
-        node = build.aggregate(self._node, aggregates, self._window, self._emit, call_site())
+        node = build.aggregate(self._node, aggregates, self._window, self._emit, call_site(), self._late)
         if node.kind == "table":
             return Table(self._app, node)
         return KeyedStream(self._app, node)
+
+    @property
+    def late(self) -> Stream:
+        """With late="divert": the events that came too late, with the window they missed and `late_by`, in seconds.
+
+        An event that missed several windows comes once for each.
+        """
+        return Stream(self._app, build.too_late(self._node, self._window, self._late, call_site()))
 
     def count(self) -> Table | Stream:
         """How many events, as the column `count`."""

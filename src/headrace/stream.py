@@ -10,7 +10,7 @@ from headrace.plan import build, joins, tables
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration
 from headrace.plan.joins import On
-from headrace.plan.nodes import AsOf, Emit, How, Node, Window
+from headrace.plan.nodes import AsOf, Emit, How, Late, Node, Window
 
 if TYPE_CHECKING:
     from headrace.app import App
@@ -120,11 +120,17 @@ class Stream:
 
         return KeyedStream(self._app, build.key_by(self._node, columns, named, call_site()))
 
-    def window(self, window: Window, *, emit: Emit | None = None) -> WindowedStream:
-        """Windows over the stream, or over each key of a keyed one; then `agg` or `count`."""
+    def window(self, window: Window, *, emit: Emit | None = None, late: Late = "drop") -> WindowedStream:
+        """Windows over the stream, or over each key of a keyed one; then `agg` or `count`.
+
+        `emit` says when results come: "updates" (whenever one changes), "final" (once, when no event can come any more), "all"
+        (both), or hr.every("1 minute"). `late` says what becomes of an event whose window is final: "drop" counts it, "divert"
+        gives it on as `windowed.late`, "fail" stops.
+        """
         from headrace.keyed import WindowedStream
 
-        return WindowedStream(self._app, self._node, window, build.checked_emit(self._node, window, emit, call_site()))
+        chosen = build.checked_emit(self._node, window, emit, late, call_site())
+        return WindowedStream(self._app, self._node, window, chosen, late)
 
     def agg(self, **aggregates: str) -> Table:
         """Running aggregates, without a window: `agg(total="sum(price)", n="count(*)")`."""

@@ -5,27 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from headrace.errors import PlanError
+from headrace.errors import PlanError, Where
 from headrace.plan import checks, cuts, expressions, schema
 from headrace.plan.callsite import CallSite
 from headrace.plan.durations import Duration, micros
 from headrace.plan.nodes import (
+    CLOCK_OFFSET,
     SOURCE_HIDDEN,
     TIME,
     Aggregate,
     Apply,
     Bad,
+    Clock,
     Dedupe,
+    Device,
     Emit,
+    Every,
     Explode,
     Filter,
     Format,
     Join,
     KeyBy,
+    Late,
     Merge,
+    Moment,
     Node,
     Project,
     Source,
+    TooLate,
     Window,
     query,
 )
@@ -33,6 +40,8 @@ from headrace.plan.schema import Schema
 
 WINDOW_COLUMNS = ("window_start", "window_end")
 _ONE_COLUMN: dict[str, schema.Fields] = {"text": (("value", "string"),), "bytes": (("value", "binary"),)}
+_TIMESTAMPS = ("timestamp", "timestamp_ltz")
+_NUMBERS = ("int", "integer", "bigint", "long", "double", "float")
 _VERSIONS = ("tinyint", "smallint", "int", "integer", "bigint", "long", "timestamp", "timestamp_ltz", "date")
 
 
@@ -41,11 +50,14 @@ def source(
     site: CallSite,
     *,
     fields: Schema | None,
-    time: str | None,
+    time: str | Clock | None,
     lateness: Duration | None,
     format: Format,
     bad: Bad,
     start: Literal["earliest", "latest"],
+    max_ahead: Duration | None = None,
+    idle_after: Duration | None = None,
+    close_after: Duration | None = None,
     key: tuple[str, ...] = (),
     version: str | None = None,
 ) -> Source:
@@ -72,15 +84,13 @@ def source(
             raise expressions.unknown_column(name, names, of=f"{what} (key={name!r})", where=where)
     if format != "json" and len(key) > 1:
         raise PlanError(f"with format={format!r} a table's key is one column", where=where)
-    if time is not None:
-        if time not in names:
-            raise expressions.unknown_column(time, names, of=f"{what} (time={time!r})", where=where)
-        kind = schema.plain(dict(parsed)[time])
-        if kind not in ("timestamp", "timestamp_ltz"):
+    clock = _clock(time, parsed, what, where)
+    for option, value in (("idle_after", idle_after), ("close_after", close_after)):
+        if value is not None and lateness is None:
             raise PlanError(
-                f"the time column {time!r} is a {kind}, not a timestamp",
+                f"{option}= is for a stream whose windows close, and this one's never do",
                 where=where,
-                fix=f'declare it as "{time} timestamp": ISO text and epoch numbers are both read as timestamps',
+                fix='add lateness="10 seconds" to the stream',
             )
     if version is not None:
         if version not in names:
@@ -94,7 +104,7 @@ def source(
     return Source(
         where=where,
         columns=names,
-        hidden=(TIME,) if key else SOURCE_HIDDEN,
+        hidden=(TIME,) if key else (*SOURCE_HIDDEN, *((CLOCK_OFFSET,) if isinstance(clock, Device) else ())),
         key=key,
         kind="table" if key else "stream",
         version=version,
@@ -102,10 +112,55 @@ def source(
         topic=topic,
         format=format,
         fields=parsed,
-        time=time,
+        clock=clock,
         bad=bad,
         start=start,
+        max_ahead=None if max_ahead is None else micros(max_ahead, what="max_ahead", where=where),
+        idle_after=None if idle_after is None else micros(idle_after, what="idle_after", where=where),
+        close_after=None if close_after is None else micros(close_after, what="close_after", where=where),
     )
+
+
+def _clock(time: str | Clock | None, fields: schema.Fields, what: str, where: Where) -> Clock:
+    if time is None or time in ("log", "processing"):
+        return "processing" if time == "processing" else "log"
+    if isinstance(time, Device):
+        moments = [time.occurred, time.sent, *([time.received] if time.received else [])]
+    else:
+        moments = [Moment(time) if isinstance(time, str) else time]
+    for moment in moments:
+        if not isinstance(moment, Moment):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise PlanError(
+                f"time={time!r} is not a clock", where=where, fix='write time="at", the column of the event\'s time'
+            )
+        _moment(moment, dict(fields), what, where)
+    return time if isinstance(time, Device) else moments[0]
+
+
+def _moment(moment: Moment, types: Mapping[str, str], what: str, where: Where) -> None:
+    name = moment.column
+    if name not in types:
+        raise expressions.unknown_column(name, tuple(types), of=f"{what} (time={name!r})", where=where)
+    kind = schema.plain(types[name])
+    if kind in _NUMBERS and moment.unit is None:
+        raise PlanError(
+            f"the time column {name!r} is a {kind}, not a timestamp",
+            where=where,
+            fix=f'declare it as "{name} timestamp", or say what it counts: time=hr.event_time("{name}", unit="millis")',
+        )
+    if kind == "string" and moment.unit is None and moment == Moment(name):
+        raise PlanError(
+            f"the time column {name!r} is a string, not a timestamp",
+            where=where,
+            fix=f'declare it as "{name} timestamp", or say in which zone it is: '
+            f'time=hr.event_time("{name}", zone="Europe/Berlin")',
+        )
+    if kind not in (*_TIMESTAMPS, *_NUMBERS, "string") or (moment.unit is not None and kind not in _NUMBERS):
+        raise PlanError(
+            f"the time column {name!r} is a {kind}, not a timestamp",
+            where=where,
+            fix=f'declare it as "{name} timestamp": ISO text and epoch numbers are both read as timestamps',
+        )
 
 
 def filter(node: Node, condition: str, site: CallSite) -> Filter:
@@ -222,33 +277,46 @@ def key_by(node: Node, columns: Sequence[str], named: Mapping[str, str], site: C
     return KeyBy(**checks.same(base, site, key=key), input=base)
 
 
-def checked_emit(node: Node, window: Window, emit: Emit | None, site: CallSite) -> Emit:
+def checked_emit(node: Node, window: Window, emit: Emit | None, late: Late, site: CallSite) -> Emit:
     where = site.where
     if not isinstance(window, Window):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise PlanError(f"window() takes a window, not {window!r}", where=where, fix='write window(hr.tumbling("5 minutes"))')
-    if emit is not None:
-        checks.one_of("emit", emit, ("updates", "final"), where)
-    if window.kind == "session" and emit == "updates":
-        raise PlanError("a session can't be emitted before it ends", where=where, fix='write emit="final" or leave emit out')
+    if emit is not None and not isinstance(emit, Every):
+        checks.one_of("emit", emit, ("updates", "final", "all"), where)
+    checks.one_of("late", late, ("drop", "divert", "fail"), where)
     if window.kind == "session" and not node.key:
         raise PlanError("a session window needs a key", where=where, fix='write key_by("user") before it')
-    chosen: Emit = emit or ("final" if window.kind == "session" else "updates")
+    if window.kind == "cumulating" and emit not in (None, "final"):
+        raise PlanError("a cumulating window tells its total at each step, and only then", where=where, fix="leave emit out")
+    if window.kind == "sliding" and isinstance(emit, Every):
+        raise PlanError(
+            "a sliding window has a result whenever an event comes or leaves",
+            where=where,
+            fix='write emit="final", or hr.hopping(size, every=...) for results at intervals',
+        )
+    chosen: Emit = emit or ("final" if window.kind in ("session", "sliding", "cumulating") else "updates")
     if TIME not in node.hidden:
         raise PlanError(
             "a window needs events with a time, and these have none",
             where=where,
             fix="window a stream, not what came of a table",
         )
-    if chosen == "final" and node.lateness is None:
-        raise PlanError(
-            "a window can only be final when it is known how late events can be",
-            where=where,
-            fix='add lateness="10 seconds" to the stream',
-        )
+    if node.lateness is None:
+        lacking = None
+        if chosen != "updates":
+            lacking = "a window can only be final when it is known how late events can be"
+        elif window.kind in ("session", "sliding"):
+            lacking = f"a {window.kind} window must know how late events can be"
+        elif late != "drop":
+            lacking = "which events are late can only be told when it is known how late they can be"
+        if lacking is not None:
+            raise PlanError(lacking, where=where, fix='add lateness="10 seconds" to the stream')
     return chosen
 
 
-def aggregate(node: Node, aggregates: Mapping[str, str], window: Window | None, emit: Emit, site: CallSite) -> Aggregate:
+def aggregate(
+    node: Node, aggregates: Mapping[str, str], window: Window | None, emit: Emit, site: CallSite, late: Late = "drop"
+) -> Aggregate:
     where = site.where
     if not aggregates:
         raise PlanError("agg() got no aggregates", where=where, fix='write agg(total="sum(price)", n="count(*)")')
@@ -265,7 +333,7 @@ def aggregate(node: Node, aggregates: Mapping[str, str], window: Window | None, 
             )
     bounds, final = (WINDOW_COLUMNS, ("final",)) if window else ((), ())
     columns = checks.named_well((*node.key, *bounds, *aggregates, *final), where)
-    closes = window is not None and emit == "final"
+    closes = window is not None and (emit == "final" or isinstance(emit, Every))
     return Aggregate(
         where=where,
         udfs=udfs,
@@ -278,7 +346,18 @@ def aggregate(node: Node, aggregates: Mapping[str, str], window: Window | None, 
         aggregates=tuple(aggregates.items()),
         window=window,
         emit=emit,
+        late=late,
     )
+
+
+def too_late(node: Node, window: Window, late: Late, site: CallSite) -> TooLate:
+    """It is told by the query that has the aggregate of these windows, which knows what was late."""
+    if late != "divert":
+        raise PlanError(
+            f"with late={late!r} there is no stream of late events", where=site.where, fix='write window(..., late="divert")'
+        )
+    columns = checks.named_well((*node.columns, *WINDOW_COLUMNS, "late_by"), site.where)
+    return TooLate(**checks.same(node, site, columns=columns, hidden=(TIME,)), input=node, window=window)
 
 
 def _project(node: Node, items: tuple[tuple[str, str], ...], site: CallSite) -> Project:

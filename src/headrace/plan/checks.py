@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from headrace.errors import PlanError, Where
 from headrace.plan import expressions
@@ -70,6 +71,13 @@ def no_table(node: Node, what: str, where: Where) -> None:
 def one_of(name: str, value: object, allowed: Sequence[str], where: Where) -> None:
     if value not in allowed:
         raise PlanError(f"{name}={value!r} is not known", where=where, fix=f"{name} is one of: {', '.join(map(repr, allowed))}")
+
+
+def zone(name: object, where: Where) -> str:
+    try:
+        return ZoneInfo(str(name)).key
+    except (ZoneInfoNotFoundError, ValueError):
+        raise PlanError(f"{name!r} is not a time zone", where=where, fix='write for example zone="Europe/Berlin"') from None
 
 
 def title(node: Node) -> str:

@@ -8,7 +8,22 @@ from typing import Any, cast
 
 from headrace.plan import checks
 from headrace.plan.callsite import CallSite
-from headrace.plan.nodes import TIME, Aggregate, Cut, Join, Lookup, Merge, Node, Project, Source, TableJoin, Write, inputs
+from headrace.plan.nodes import (
+    TIME,
+    Aggregate,
+    Cut,
+    Join,
+    Lookup,
+    Merge,
+    Moment,
+    Node,
+    Project,
+    Source,
+    TableJoin,
+    TooLate,
+    Write,
+    inputs,
+)
 from headrace.plan.schema import quoted
 
 EVENT_TIME = "_event_time"
@@ -34,14 +49,20 @@ def uncut(app: str, write: Write) -> tuple[Write, ...]:
     def visit(node: Node) -> Node:
         if id(node) not in done:
             sources = [visit(source) for source in inputs(node)]
-            done[id(node)] = _through(app, node, sources[0], writes) if isinstance(node, Cut) else _with(node, sources)
+            match node:
+                case Cut():
+                    done[id(node)] = _through(app, node, sources[0], writes)
+                case TooLate():
+                    done[id(node)] = _through(app, node, _with(node, sources), writes)
+                case _:
+                    done[id(node)] = _with(node, sources)
         return done[id(node)]
 
     end = visit(write.node)
     return (*writes.values(), replace(write, node=end))
 
 
-def _through(app: str, cut: Cut, before: Node, writes: dict[str, Write]) -> Source:
+def _through(app: str, cut: Cut | TooLate, before: Node, writes: dict[str, Write]) -> Source:
     """The topic in place of the cut; what comes before writes it, its events with their time."""
     topic = f"headrace.{app}.{_digest(before)}"
     if before.kind == "stream":
@@ -54,7 +75,7 @@ def _through(app: str, cut: Cut, before: Node, writes: dict[str, Write]) -> Sour
         topic=topic,
         format="json",
         fields=(),
-        time=EVENT_TIME if cut.kind == "stream" else None,
+        clock=Moment(EVENT_TIME) if cut.kind == "stream" else "log",
         bad="fail",
         start="earliest",
         origin=before,

@@ -28,10 +28,11 @@ from headrace.plan.nodes import (
     Source,
     TableAggregate,
     TableJoin,
+    TooLate,
     inputs,
     walk,
 )
-from headrace.plan.queries import QuerySpec, pairs_text, window_text
+from headrace.plan.queries import QuerySpec, clock_text, emit_text, pairs_text, window_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def model(app: str, specs: Sequence[QuerySpec]) -> Topology:
             name=spec.name,
             mode=spec.mode,
             reads=tuple(source.topic for source in spec.sources),
-            writes=spec.topics,
+            writes=spec.writes,
             state=spec.state,
             node=ids[id(spec.node)],
             where=_place(spec.where.file, spec.where.line),
@@ -174,7 +175,7 @@ def _box(node: Node, sources: tuple[str, ...]) -> Box:
 def _words(node: Node) -> tuple[str, str]:
     match node:
         case Source():
-            time = f", time {node.time}" if node.time else ""
+            time = f", time {clock_text(node.clock)}" if node.clock != "log" else ""
             late = f", lateness {durations.text(node.lateness)}" if node.lateness is not None else ""
             by = f", table by {', '.join(node.key)}" if node.kind == "table" else ""
             version = f", version {node.version}" if node.version else ""
@@ -211,9 +212,15 @@ def _words(node: Node) -> tuple[str, str]:
             return "aggregate table", what + (f" by {', '.join(node.key)}" if node.key else "")
         case Cut():
             return "cut", ""
+        case TooLate():
+            return "late", f"for {window_text(node.window)}"
         case Aggregate():
             what = ", ".join(f"{expression} as {name}" for name, expression in node.aggregates)
-            return ("window", f"{window_text(node.window)}, emit {node.emit}: {what}") if node.window else ("aggregate", what)
+            return (
+                ("window", f"{window_text(node.window)}, emit {emit_text(node.emit)}: {what}")
+                if node.window
+                else ("aggregate", what)
+            )
 
 
 def _digest(*parts: str) -> str:

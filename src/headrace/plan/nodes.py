@@ -14,7 +14,8 @@ from headrace.errors import Where
 from headrace.plan.schema import Fields
 
 Kind = Literal["stream", "table"]
-Emit = Literal["updates", "final"]
+Late = Literal["drop", "divert", "fail"]
+Unit = Literal["seconds", "millis", "micros"]
 Bad = Literal["fail", "skip"]
 How = Literal["inner", "left", "right", "full"]
 AsOf = Literal["arrival", "event_time"]
@@ -24,6 +25,7 @@ Pairs = tuple[tuple[str, str], ...]
 """Columns of the left and the columns of the right they are compared with."""
 
 TIME = "_time"
+CLOCK_OFFSET = "_clock_offset"
 LOG_TIME = "_timestamp"
 SOURCE_HIDDEN = (TIME, "_key", "_topic", "_partition", "_offset", LOG_TIME)
 
@@ -39,12 +41,51 @@ class Udf:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Times in microseconds. Tumbling: every == size; hopping: any other `every`; session: gap only."""
+    """Times in microseconds. Tumbling: every == size; hopping: any other `every`; session: `size` is the gap.
 
-    kind: Literal["tumbling", "hopping", "session"]
+    Calendar windows have a unit and a zone; `size` is what they have at most. Cumulating ones have them if they begin anew
+    each day, week or month, and `every` is their step.
+    """
+
+    kind: Literal["tumbling", "hopping", "session", "sliding", "calendar", "cumulating"]
     size: int
     every: int
     offset: int = 0
+    unit: Literal["day", "week", "month"] | None = None
+    zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """Results at each multiple of the interval, in microseconds of event time."""
+
+    interval: int
+
+
+Emit = Literal["updates", "final", "all"] | Every
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A column that says a time: a timestamp, a number of `unit`s since 1970, or ISO text, in `zone` if it says none itself."""
+
+    column: str
+    unit: Unit | None = None
+    zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """The clock of a device, corrected by what it says when it sends: occurred + (received - sent)."""
+
+    occurred: Moment
+    sent: Moment
+    received: Moment | None
+    max_skew: int | None
+
+
+Clock = Moment | Device | Literal["log", "processing"]
+"""Where an event's time comes from; "log" is the record's timestamp, "processing" when it is processed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,12 +106,20 @@ class Source(_Node):
     topic: str
     format: Format
     fields: Fields
-    time: str | None
+    clock: Clock
     bad: Bad
     start: Literal["earliest", "latest"]
     version: str | None = None
+    max_ahead: int | None = None
+    idle_after: int | None = None
+    close_after: int | None = None
     origin: Node | None = None
     """What writes the topic, if it is one between the parts of an application; its fields come from there."""
+
+    @property
+    def time(self) -> str | None:
+        """The column that is the event's time as it stands."""
+        return self.clock.column if isinstance(self.clock, Moment) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +170,25 @@ class Aggregate(_Node):
     aggregates: Named
     window: Window | None
     emit: Emit
+    late: Late = "drop"
+
+    @property
+    def native(self) -> bool:
+        """Whether Spark's own operator does it; else one of the kernel's."""
+        kind = None if self.window is None else self.window.kind
+        return (
+            self.emit in ("updates", "final")
+            and kind not in ("sliding", "cumulating")
+            and not (kind == "session" and self.emit != "final")
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TooLate(_Node):
+    """The events that came too late for windows of an aggregate, once for each window."""
+
+    input: Node
+    window: Window
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,6 +266,7 @@ Node = (
     | Dedupe
     | KeyBy
     | Aggregate
+    | TooLate
     | Join
     | AsTable
     | Changes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from headrace.errors import PlanError, Where
@@ -14,17 +14,23 @@ from headrace.plan.nodes import (
     Aggregate,
     AsTable,
     Changes,
+    Clock,
     Dedupe,
+    Device,
+    Emit,
+    Every,
     Explode,
     Filter,
     Join,
     KeyBy,
     Lookup,
+    Moment,
     Node,
     Project,
     Source,
     TableAggregate,
     TableJoin,
+    TooLate,
     Udf,
     Window,
     Write,
@@ -48,6 +54,27 @@ class QuerySpec:
     state: tuple[str, ...]
     named: bool
     where: Where = field(compare=False)
+    late: tuple[Write, ...] = ()
+    """What came too late for the query's windows, and the topics it goes to."""
+
+    @property
+    def paced(self) -> bool:
+        """Whether its time goes on without events."""
+        return any(source.idle_after is not None or source.close_after is not None for source in self.sources)
+
+    @property
+    def scans(self) -> int:
+        """How often its sources are read: once, and once more for each stream of what is too late."""
+        return 1 + len(self.late)
+
+    def pulse(self, source: Source) -> str:
+        """The name of that source's clock."""
+        return f"{self.app}/{self.name}/{source.kind}/{source.topic}"
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """All topics it writes."""
+        return (*self.topics, *(write.topic for write in self.late))
 
 
 def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec, ...]:
@@ -56,7 +83,10 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
     _one_function_a_name(writes)
     parts = {part.topic: part for write in writes for part in uncut(app, write)}
     groups: list[list[Write]] = []
+    lates = [write for write in parts.values() if _late(write) is not None]
     for write in parts.values():
+        if write in lates:
+            continue
         group = next((group for group in groups if group[0].node == write.node), None)
         if group is None:
             groups.append([write])
@@ -79,7 +109,32 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
                 fix="give one another name=",
             )
         specs.append(_spec(app, first, group))
+    for write in lates:
+        specs = _with_late(specs, write)
     return tuple(specs)
+
+
+def _late(write: Write) -> TooLate | None:
+    """The node, if the write is of what came too late."""
+    below = write.node
+    while write.internal and isinstance(below, Project):
+        below = below.input
+    return below if write.internal and isinstance(below, TooLate) else None
+
+
+def _with_late(specs: list[QuerySpec], write: Write) -> list[QuerySpec]:
+    """Events are late for one query: the first that has these windows says which."""
+    late = _late(write)
+    assert late is not None
+    for i, spec in enumerate(specs):
+        for node in walk(spec.node):
+            if isinstance(node, Aggregate) and node.late == "divert" and (node.input, node.window) == (late.input, late.window):
+                return [*specs[:i], replace(spec, late=(*spec.late, write)), *specs[i + 1 :]]
+    raise PlanError(
+        "these late events belong to windows that nothing is made of",
+        where=late.where,
+        fix='write an aggregate of the same windows: windowed.count().to("…")',
+    )
 
 
 def _one_function_a_name(writes: Sequence[Write]) -> None:
@@ -108,7 +163,7 @@ def _spec(app: str, first: Write, group: Sequence[Write]) -> QuerySpec:
 
 def _mode(nodes: Sequence[Node]) -> Literal["append", "update"]:
     """Spark's joins and final windows know only append; everything else that keeps something tells its updates."""
-    if any(isinstance(node, Join) or (isinstance(node, Aggregate) and node.emit == "final") for node in nodes):
+    if any(isinstance(node, Join) or (isinstance(node, Aggregate) and node.native and node.emit == "final") for node in nodes):
         return "append"
     return "update" if any(isinstance(node, Aggregate | Lookup) or node.kind == "table" for node in nodes) else "append"
 
@@ -119,7 +174,7 @@ def state_shape(node: Node) -> str | None:
         case Aggregate():
             what = ", ".join(f"{name}={text}" for name, text in node.aggregates)
             by = f" by {', '.join(_defined(node.input, name) for name in node.input.key)}" if node.input.key else ""
-            over = f" over {window_text(node.window)}, {node.emit}" if node.window else ""
+            over = f" over {window_text(node.window)}, {emit_text(node.emit)}" if node.window else ""
             return f"aggregate {what}{by}{over}{_of(node)}"
         case Join():
             return f"join {node.how} on {', '.join(node.on)} within {durations.text(node.within)}{_of(node)}"
@@ -176,7 +231,30 @@ def window_text(window: Window) -> str:
             text = f"hopping {durations.text(window.size)} every {durations.text(window.every)}"
         case "session":
             text = f"session gap {durations.text(window.size)}"
+        case "sliding":
+            text = f"sliding {durations.text(window.size)}"
+        case "calendar":
+            text = f"each {window.unit} in {window.zone}"
+        case "cumulating":
+            period = f"each {window.unit} in {window.zone}" if window.unit else durations.text(window.size)
+            text = f"cumulating {period} every {durations.text(window.every)}"
     return text + (f" offset {durations.text(window.offset)}" if window.offset else "")
+
+
+def emit_text(emit: Emit) -> str:
+    return f"every {durations.text(emit.interval)}" if isinstance(emit, Every) else emit
+
+
+def clock_text(clock: Clock) -> str:
+    match clock:
+        case Moment():
+            unit = f" in {clock.unit}" if clock.unit else ""
+            return clock.column + unit + (f" in {clock.zone}" if clock.zone != "UTC" else "")
+        case Device():
+            received = clock_text(clock.received) if clock.received else "the log's time"
+            return f"{clock_text(clock.occurred)} + {received} - {clock_text(clock.sent)}"
+        case _:
+            return f"of {'the log' if clock == 'log' else 'processing'}"
 
 
 def check_name(name: str, what: str, where: Where) -> str:

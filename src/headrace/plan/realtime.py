@@ -24,16 +24,19 @@ from headrace.plan.nodes import (
     Source,
     TableAggregate,
     TableJoin,
+    TooLate,
     inputs,
     walk,
 )
-from headrace.plan.queries import QuerySpec
+from headrace.plan.queries import QuerySpec, emit_text
 
 _BATCHES = "leave real-time mode out"
 
 
 def queries(specs: Sequence[QuerySpec]) -> tuple[QuerySpec, ...]:
     """The queries as they run in real-time mode: all of them in update mode, the only one it has."""
+    if paced := next((spec for spec in specs if spec.paced), None):
+        raise PlanError("idle_after= and close_after= can't run in real-time mode", where=paced.where, fix="leave them out")
     for node in (node for spec in specs for node in walk(spec.node)):
         if (refused := _refusal(node)) is not None:
             what, fix = refused
@@ -47,10 +50,12 @@ def _refusal(node: Node) -> tuple[str, str] | None:
         return f"the Python function {node.udfs[0].name}()", f"write it as an SQL expression, or {_BATCHES}"
     match node:
         case Aggregate():
-            if node.window is not None and node.window.kind == "session":
-                return "a session window", f"take a tumbling or hopping window, or {_BATCHES}"
-            if node.emit == "final":
-                return 'a window with emit="final"', f'write emit="updates", or {_BATCHES}'
+            if node.window is not None and node.window.kind in ("session", "sliding", "cumulating"):
+                return f"a {node.window.kind} window", f"take a tumbling or hopping window, or {_BATCHES}"
+            if node.emit != "updates":
+                return f'a window with emit="{emit_text(node.emit)}"', f'write emit="updates", or {_BATCHES}'
+            if node.late == "divert":
+                return 'a window with late="divert"', f'write late="drop", or {_BATCHES}'
         case Join():
             return "a join of two streams", _BATCHES
         case Dedupe():
@@ -65,7 +70,7 @@ def _refusal(node: Node) -> tuple[str, str] | None:
             return _union(node, "a join with a table")
         case Merge():
             return _union(node, "a merge")
-        case AsTable() | Changes() | TableAggregate() | Cut():
+        case AsTable() | Changes() | TableAggregate() | TooLate() | Cut():
             pass
         case Source() | Filter() | Project() | Explode() | Apply() | KeyBy():
             # What the function of apply() does is not known here; Spark says it when the query starts.

@@ -58,7 +58,7 @@ class LiveDisplay:
                 _rate(last.in_per_second),
                 _rate(last.out_per_second),
                 f"{last.lag:,}",
-                _clock(last.watermark),
+                _clock(last),
                 f"{last.state_rows:,}",
                 f"{last.millis:,}",
                 f"{all.rows_in:,}",
@@ -131,7 +131,7 @@ def _line(batch: Batch, total: Total) -> str:
         f"in {_rate(batch.in_per_second)}/s ({total.rows_in:,})",
         f"out {_rate(batch.out_per_second)}/s ({total.rows_out:,})",
         f"lag {batch.lag:,}",
-        f"watermark {_clock(batch.watermark)}",
+        f"watermark {_clock(batch)}",
         f"state {batch.state_rows:,} rows",
         f"{batch.millis:,} ms",
     ]
@@ -145,5 +145,7 @@ def _rate(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 or value == 0 else f"{value:.1f}"
 
 
-def _clock(watermark: str | None) -> str:
-    return "-" if watermark is None else watermark.replace("T", " ").removesuffix("Z").removesuffix(".000")
+def _clock(batch: Batch) -> str:
+    """The watermark and, of several sources, the one that holds it back."""
+    time = "-" if batch.watermark is None else batch.watermark.replace("T", " ").removesuffix("Z").removesuffix(".000")
+    return time + (f" (by {batch.held_by})" if batch.held_by else "")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from headrace.errors import BadRecord, RunError, StateError, Where
+from headrace.plan import durations
 from headrace.plan.nodes import Aggregate, Apply, Explode, Filter, Node, Project, TableAggregate, walk
 from headrace.plan.queries import QuerySpec
 from headrace.spark.jvm import Failure
@@ -76,6 +78,8 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
             fix="lengthen the topic's retention; give the query another name= to begin anew with what is left",
         )
         return Verdict(error, lasting=True)
+    if (late := re.search(r"HEADRACE_LATE end=(-?\d+) watermark=(-?\d+)", failure.text)) is not None:
+        return Verdict(_late(int(late[1]), int(late[2]), spec), lasting=True)
     if failure.condition.startswith("STREAMING_REAL_TIME_MODE"):
         return Verdict(_not_in_realtime(failure, spec), lasting=True)
     if "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT" in failure.condition:
@@ -89,6 +93,16 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
     text = failure.python or failure.sentence
     fix = None if not user_error else "change the expression or the function; the query goes on where it stopped"
     return Verdict(RunError(f"query {spec.name!r} failed: {text}", where=_line(failure, spec), fix=fix), lasting=user_error)
+
+
+def _late(end: int, watermark: int, spec: QuerySpec) -> RunError:
+    window = next((node for node in walk(spec.node) if isinstance(node, Aggregate) and node.late == "fail"), spec)
+    moment = datetime.fromtimestamp(end / 1e6, UTC).isoformat(sep=" ", timespec="milliseconds").removesuffix("+00:00")
+    return RunError(
+        f"query {spec.name!r}: an event came {durations.text(watermark - end)} too late for its window, which ended {moment}",
+        where=window.where,
+        fix='lengthen lateness=, or write late="drop" or late="divert"; the query goes on where it stopped',
+    )
 
 
 def _not_in_realtime(failure: Failure, spec: QuerySpec) -> RunError:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from headrace.spark import jvm
+from headrace.spark.decode import NEWEST
+
 Offsets = dict[tuple[str, int], int]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,10 @@ class Batch:
     bad: int
     stale: int
     millis: int
+    held_by: str | None = None
+    """The source that holds the watermark back, of several."""
+    newest: dict[str, int] = field(default_factory=dict[str, int], repr=False)
+    """The latest event times of the sources that were read, in microseconds; known where there are several."""
     offsets: Offsets = field(default_factory=Offsets, repr=False)
 
     def json(self) -> str:
@@ -64,38 +73,62 @@ class Total:
         )
 
 
-def batches(query: str, running: StreamingQuery, after: int) -> list[Batch]:
-    """The batches a query finished after the one of this number."""
+def batches(query: str, running: StreamingQuery, after: int, scans: int = 1) -> list[Batch]:
+    """The batches a query finished after the one of this number; `scans` is how often it reads each source."""
     last = running.lastProgress
     if last is None or last.batchId <= after:
         return []
     reports: list[dict[str, Any]] = [json.loads(report.json) for report in running.recentProgress]
     # An idle trigger reports too, with the number of the batch to come; only what added a batch counts.
-    return [_batch(query, report) for report in reports if report["batchId"] > after and "addBatch" in report["durationMs"]]
+    done = [report for report in reports if report["batchId"] > after and "addBatch" in report["durationMs"]]
+    return [_batch(query, report, jvm.late(running, report["batchId"]), scans) for report in done]
 
 
-def _batch(query: str, progress: dict[str, Any]) -> Batch:
+def watermark(running: StreamingQuery) -> int | None:
+    """The watermark of a query that runs, in microseconds."""
+    last = running.lastProgress
+    text = None if last is None else _watermark(json.loads(last.json))
+    return None if text is None else micros(text)
+
+
+def micros(text: str) -> int:
+    """A time as Spark's progress writes it."""
+    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1)
+
+
+def _batch(query: str, progress: dict[str, Any], late: int, scans: int) -> Batch:
     millis = int(progress.get("durationMs", {}).get("triggerExecution", 0))
     sources: list[dict[str, Any]] = progress.get("sources", [])
     states: list[dict[str, Any]] = progress.get("stateOperators", [])
     rows_out = max(int(progress.get("sink", {}).get("numOutputRows", 0)), 0)
-    watermark = progress.get("eventTime", {}).get("watermark")
     return Batch(
         query=query,
         batch=int(progress["batchId"]),
-        rows_in=int(progress.get("numInputRows", 0)) - _observed(progress, "advances"),
+        rows_in=int(progress.get("numInputRows", 0)) // scans - _observed(progress, "advances"),
         rows_out=rows_out,
         in_per_second=float(progress.get("processedRowsPerSecond") or 0.0),
         out_per_second=rows_out * 1000 / millis if millis else 0.0,
         lag=sum(_lag(source) for source in sources),
-        watermark=None if watermark is None or watermark.startswith("1970-01-01T00:00:00.000") else watermark,
+        watermark=_watermark(progress),
         state_rows=sum(int(state.get("numRowsTotal", 0)) for state in states),
-        late=sum(int(state.get("numRowsDroppedByWatermark", 0)) for state in states),
+        late=late + _observed(progress, "late") + sum(int(state.get("numRowsDroppedByWatermark", 0)) for state in states),
         bad=_observed(progress, "bad"),
         stale=_observed(progress, "stale"),
         millis=millis,
+        newest=_newest(progress),
         offsets=_merged(_offsets(source.get("endOffset")) for source in sources),
     )
+
+
+def _watermark(progress: dict[str, Any]) -> str | None:
+    watermark = progress.get("eventTime", {}).get("watermark")
+    return None if watermark is None or watermark.startswith("1970-01-01T00:00:00.000") else watermark
+
+
+def _newest(progress: dict[str, Any]) -> dict[str, int]:
+    observed: dict[str, dict[str, Any]] = progress.get("observedMetrics") or {}
+    times = {name.removeprefix(NEWEST): metrics.get("newest") for name, metrics in observed.items() if name.startswith(NEWEST)}
+    return {topic: micros(time) for topic, time in times.items() if time}
 
 
 def _observed(progress: dict[str, Any], name: str) -> int:

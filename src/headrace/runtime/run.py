@@ -138,6 +138,7 @@ class _Runner:
                 on_batch=progress.batch,
                 before_restart=self._reconnect,
                 watch=self._watch,
+                pulse=lambda name, time: jvm.pulse(self.spark, name, time),
                 debug=self.debug,
             ).run()
             if self.stop.is_set():
@@ -149,14 +150,14 @@ class _Runner:
 
     def _topics(self, specs: Sequence[QuerySpec]) -> None:
         """What is read must be there, unless the application itself writes it; what is written is created."""
-        written = {topic: spec for spec in specs for topic in spec.topics}
+        written = {topic: spec for spec in specs for topic in spec.writes}
         for read in dict.fromkeys(source for spec in specs for source in spec.sources if source.topic not in written):
             try:
                 topics.require(self.connection, read.topic)
             except TopicError as e:
                 raise TopicError(e.message, where=read.where, fix=e.fix) from e
         for topic, spec in written.items():
-            if topics.ensure(self.connection, topic, config=_topic_config(spec)):
+            if topics.ensure(self.connection, topic, config=_topic_config(spec) if topic in spec.topics else {}):
                 self.display.say(f"created the topic {topic}")
 
     def _realtime(self, specs: Sequence[QuerySpec]) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from headrace.errors import ConfigError, StateError
-from headrace.plan.queries import QuerySpec
+from headrace.plan.nodes import Source
+from headrace.plan.queries import QuerySpec, clock_text
 from headrace.spark import jvm
 
 Layouts = Mapping[str, Sequence[str]]
@@ -82,12 +83,18 @@ def record(spark: SparkSession, root: str, specs: Sequence[QuerySpec], layouts: 
 
 def _manifest(spec: QuerySpec, layouts: Layouts, topic_ids: Mapping[str, str]) -> dict[str, Any]:
     return {
-        "reads": [source.topic + (f" (time {source.time})" if source.time else "") for source in spec.sources],
+        "reads": [f"{source.topic}{_clock(source, spec)}" for source in spec.sources],
         "keeps": list(spec.state),
         "layout": list(layouts[spec.name]),
-        "writes": list(spec.topics),
+        "writes": list(spec.writes),
         "topics": {source.topic: topic_ids[source.topic] for source in spec.sources if source.topic in topic_ids},
     }
+
+
+def _clock(source: Source, spec: QuerySpec) -> str:
+    """What it says of a source's time, and whether time goes on there without events."""
+    time = "" if source.clock == "log" else f" (time {clock_text(source.clock)})"
+    return time + (" and the clock" if spec.paced else "")
 
 
 def _read(spark: SparkSession, place: str) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from headrace.errors import RunError
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import failures, progress
 from headrace.runtime.display import Display
+from headrace.runtime.pace import Pace
 from headrace.runtime.progress import Batch, Total
 from headrace.spark import jvm
 
@@ -28,6 +29,7 @@ class Job:
     start: Callable[[], StreamingQuery]
     query: StreamingQuery | None = None
     total: Total = field(init=False)
+    pace: Pace = field(init=False)
     seen: int = -1
     failed: int = 0
     due: float = 0.0
@@ -35,6 +37,7 @@ class Job:
 
     def __post_init__(self) -> None:
         self.total = Total(self.spec.name)
+        self.pace = Pace(self.spec, time.monotonic())
 
 
 @dataclass(slots=True)
@@ -47,6 +50,7 @@ class Supervisor:
     on_batch: Callable[[Batch], None] = lambda batch: None
     before_restart: Callable[[], None] = lambda: None
     watch: Callable[[], None] = lambda: None
+    pulse: Callable[[str, int], None] = lambda name, time: None
     debug: bool = False
 
     def run(self) -> None:
@@ -72,6 +76,7 @@ class Supervisor:
         active = job.query.isActive
         self._report(job)
         if active:
+            self._pulse(job, job.query)
             return
         failure = jvm.failure(job.query)
         if failure is None:
@@ -82,11 +87,18 @@ class Supervisor:
     def _report(self, job: Job) -> None:
         if job.query is None:
             return
-        for batch in progress.batches(job.spec.name, job.query, job.seen):
+        for batch in progress.batches(job.spec.name, job.query, job.seen, job.spec.scans):
+            job.pace.note(batch, time.monotonic())
+            batch = replace(batch, held_by=job.pace.slowest())
             job.seen, job.failed = batch.batch, 0
             job.total = job.total.plus(batch)
             self.on_batch(batch)
             self.display.batch(batch, job.total)
+
+    def _pulse(self, job: Job, query: StreamingQuery) -> None:
+        if job.spec.paced:
+            for source, far in job.pace.pulses(time.monotonic(), progress.watermark(query)).items():
+                self.pulse(job.spec.pulse(source), far)
 
     def _failed(self, job: Job, verdict: failures.Verdict, trace: str) -> None:
         if self.debug:

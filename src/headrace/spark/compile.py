@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headrace.errors import PlanError
@@ -30,13 +30,14 @@ from headrace.plan.nodes import (
     Source,
     TableAggregate,
     TableJoin,
+    TooLate,
     inputs,
     walk,
 )
 from headrace.plan.queries import QuerySpec
 from headrace.spark import functions, joins, jvm, lanes, tables, windows
 from headrace.spark.columns import column
-from headrace.spark.decode import decode, fields_of
+from headrace.spark.decode import ADVANCE, decode, fields_of
 from headrace.spark.encode import encode
 from headrace.spark.tables import Kernel, Table
 
@@ -52,11 +53,15 @@ class Compiled:
     layouts: tuple[str, ...]
 
 
-def compile(spec: QuerySpec, read: Read, *, realtime: bool = False) -> Compiled:
-    """`read` gives the records of a source's topic."""
+def compile(spec: QuerySpec, read: Read, *, realtime: bool = False, now: Column | None = None) -> Compiled:
+    """`read` gives the records of a source's topic; `now` is the time at which a record is processed."""
     kernel = Kernel(spec.mode, at_once=realtime)
-    rows = _rows(spec.node, read, kernel)
-    records = encode(rows, spec)
+    ends = (spec.node, *(write.node for write in spec.late))
+    newest = spec.paced or sum(source.lateness is not None for source in spec.sources) > 1
+    rows, *lates = _rows(ends, Inputs(_paced(read, spec) if spec.paced else read, now, newest), kernel)
+    records = encode(rows, spec.node, spec.topics)
+    for late, write in zip(lates, spec.late, strict=True):
+        records = records.union(encode(late, write.node, (write.topic,)))
     try:
         jvm.check_streaming(records, spec.mode)
         if realtime:
@@ -66,16 +71,36 @@ def compile(spec: QuerySpec, read: Read, *, realtime: bool = False) -> Compiled:
     return Compiled(rows, records, tuple(kernel.layouts))
 
 
-def _rows(end: Node, read: Read, kernel: Kernel) -> DataFrame:
-    nodes = walk(end)
-    watermark = any(_needs_watermark(node) for node in nodes)
-    built = _Built(read, kernel, watermark, {}, {}, {})
-    for node in nodes:
+def _paced(read: Read, spec: QuerySpec) -> Read:
+    """The records, and between them times without an event, when the query's clock is told one."""
+
+    def records(source: Source) -> DataFrame:
+        found = read(source)
+        return found if ADVANCE in found.columns else jvm.with_pulses(found, spec.pulse(source), ADVANCE)
+
+    return records
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a query is made of: the records of its topics, and the time at which they are processed."""
+
+    read: Read
+    now: Column | None
+    newest: bool = False
+    """Whether progress has to say how far the events of each source have come."""
+
+
+def _rows(ends: tuple[Node, ...], inputs: Inputs, kernel: Kernel) -> list[DataFrame]:
+    nodes = {id(node): node for end in ends for node in walk(end)}
+    watermark = any(_needs_watermark(node) for node in nodes.values())
+    built = _Built(inputs, kernel, watermark, {}, {}, {})
+    for node in nodes.values():
         try:
             built.add(node)
         except PySparkException as e:
             raise PlanError(explain(e), where=node.where) from e
-    return tables.flat(end, built.changes(end)) if id(end) in built.tables else built.frame(end)
+    return [tables.flat(end, built.changes(end)) if id(end) in built.tables else built.frame(end) for end in ends]
 
 
 def _needs_watermark(node: Node) -> bool:
@@ -86,7 +111,7 @@ def _needs_watermark(node: Node) -> bool:
             return node.within is not None
         case Lookup():
             return node.as_of == "event_time"
-        case Join() | Apply():
+        case Join() | Apply() | TooLate():
             return True
         case _:
             return False
@@ -96,7 +121,7 @@ def _needs_watermark(node: Node) -> bool:
 class _Built:
     """What is compiled so far: a frame for each stream, changes for each table that the kernel keeps."""
 
-    read: Read
+    inputs: Inputs
     kernel: Kernel
     watermark: bool
     frames: dict[int, DataFrame]
@@ -188,15 +213,19 @@ class _Built:
             case KeyBy():
                 return frame(node.input)
             case Aggregate():
-                return windows.aggregate(node, frame(node.input))
+                return windows.aggregate(node, frame(node.input), self.kernel)
+            case TooLate():
+                return windows.too_late(node, frame(node.input))
             case AsTable() | TableJoin() | TableAggregate() | Cut():
                 raise AssertionError(f"{type(node).__name__} is no stream of a query")
 
     def _decoded(self, source: Source) -> DataFrame:
         if source.origin is not None:
-            rows = _rows(source.origin, self.read, Kernel("update"))
+            (rows,) = _rows((source.origin,), self.inputs, Kernel("update"))
             source = replace(source, fields=fields_of(rows.select(*map(column, source.origin.columns)).schema))
-        return decode(self.read(source), source, watermark=self.watermark)
+        return decode(
+            self.inputs.read(source), source, watermark=self.watermark, now=self.inputs.now, newest=self.inputs.newest
+        )
 
 
 def _apply(node: Apply, frame: DataFrame) -> DataFrame:

@@ -8,19 +8,25 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from headrace.plan.nodes import TIME, Source
+from headrace.plan.nodes import CLOCK_OFFSET, TIME, Source
 from headrace.plan.schema import Fields, ddl, plain
-from headrace.spark import jvm
+from headrace.spark import clocks, jvm
 from headrace.spark.columns import path
 from headrace.spark.encode import null_key
 from headrace.spark.tables import DELETED
 
 ADVANCE = "advance"
+NEWEST = "newest-"
 BAD = "_bad"
 
 
-def decode(records: DataFrame, source: Source, *, watermark: bool) -> DataFrame:
-    """`records` has the columns of Spark's Kafka source; a log for tests adds `advance`, a time without an event."""
+def decode(
+    records: DataFrame, source: Source, *, watermark: bool, now: Column | None = None, newest: bool = False
+) -> DataFrame:
+    """`records` has the columns of Spark's Kafka source, and `advance`, a time without an event, where time goes on by itself.
+
+    `now` is when a record is processed; without it, when its batch began. With `newest`, progress says how far events are.
+    """
     advances = ADVANCE in records.columns
     rows = records.select(
         _value(records, source, advances).alias("_row"),
@@ -32,13 +38,23 @@ def decode(records: DataFrame, source: Source, *, watermark: bool) -> DataFrame:
         *([F.col("value").isNull().alias(DELETED)] if source.kind == "table" else []),
         *([F.col(ADVANCE)] if advances else []),
     )
-    time = F.col("_timestamp") if source.time is None else F.col(path("_row", source.time))
+    clocked = clocks.clocked(source, F.current_timestamp() if now is None else now)
+    time = clocked.time
     if source.kind == "table":
         # A delete has no columns, so no time of its own.
         time = F.coalesce(time, F.col("_timestamp"))
+    bad = F.col(f"_row.{BAD}")
+    if clocked.cause is not None:
+        cause = F.when(bad.isNull() & (~F.col(DELETED) if source.kind == "table" else F.lit(True)), clocked.cause)
+        cause = F.when(F.col(ADVANCE).isNull(), cause) if advances else cause
+        if source.bad == "fail":
+            cause = F.when(cause.isNotNull(), F.raise_error(_refusal(cause, "_")).cast("string"))
+        # Once under a name: a bad record's time must not move the watermark.
+        rows = rows.select("*", F.coalesce(bad, cause).alias("_cause"))
+        bad, time = F.col("_cause"), F.when(F.col("_cause").isNull(), time)
     if advances:
         time = F.coalesce(F.col(ADVANCE), time)
-    rows = rows.select("*", time.alias(TIME))
+    rows = rows.select("*", time.alias(TIME), *([clocked.offset.alias(CLOCK_OFFSET)] if clocked.offset is not None else []))
     if watermark and source.lateness is not None:
         rows = rows.withWatermark(TIME, f"{source.lateness // 1000} milliseconds")
     if advances:
@@ -47,9 +63,11 @@ def decode(records: DataFrame, source: Source, *, watermark: bool) -> DataFrame:
             f"advances-{source.kind}-{source.topic}", F.count_if(F.col(ADVANCE).isNotNull()).alias("advances")
         ).where(F.col(ADVANCE).isNull())
     if source.bad == "skip":
-        rows = rows.observe(bad_metric(source), F.count_if(F.col(f"_row.{BAD}").isNotNull()).alias("bad"))
+        rows = rows.observe(bad_metric(source), F.count_if(bad.isNotNull()).alias("bad"))
     # Asked of every row, whatever columns are used: a decoder that nobody asks is pruned away, and its refusals with it.
-    rows = rows.where(F.col(f"_row.{BAD}").isNull())
+    rows = rows.where(bad.isNull())
+    if newest and source.lateness is not None:
+        rows = rows.observe(f"{NEWEST}{source.topic}", F.max(TIME).alias("newest"))
     columns = [F.col(path("_row", name)).alias(name) for name in source.columns]
     return rows.select(*columns, *source.hidden, *(("_offset", "_timestamp", DELETED) if source.kind == "table" else ()))
 
@@ -96,7 +114,7 @@ def _row(records: DataFrame, source: Source) -> Column:
     value = F.col("value")
     needed = {
         *(source.key if source.origin is None else ()),
-        *([source.time] if source.time else []),
+        *clocks.columns(source),
         *([source.version] if source.version else []),
     }
     match source.format:
@@ -128,14 +146,14 @@ def _record_key(source: Source) -> list[Column]:
     return [F.col("key").cast("string").alias(name) for name in source.key]
 
 
-def _refusal(cause: Column) -> Column:
+def _refusal(cause: Column, prefix: str = "") -> Column:
     """What the kernel's decoder says of a record it refuses, for formats that Spark decodes."""
     place = (
         F.lit("HEADRACE_BAD_RECORD topic="),
-        F.col("topic"),
+        F.col(f"{prefix}topic"),
         F.lit(" partition="),
-        F.col("partition"),
+        F.col(f"{prefix}partition"),
         F.lit(" offset="),
-        F.col("offset"),
+        F.col(f"{prefix}offset"),
     )
     return F.concat(*(part.cast("string") for part in place), F.lit(" cause="), cause)

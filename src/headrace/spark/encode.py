@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType
 
-from headrace.plan.queries import QuerySpec
+from headrace.plan.nodes import Node
 from headrace.spark.columns import column
 from headrace.spark.tables import DELETED
 
@@ -20,17 +20,17 @@ _JSON = {
 }
 
 
-def encode(rows: DataFrame, spec: QuerySpec) -> DataFrame:
-    """The columns key, value and topic, as Spark's Kafka sink takes them."""
-    topics = [F.lit(topic) for topic in spec.topics]
+def encode(rows: DataFrame, node: Node, names: Sequence[str]) -> DataFrame:
+    """The columns key, value and topic, as Spark's Kafka sink takes them; `names` are those of the topics."""
+    topics = [F.lit(topic) for topic in names]
     topic = topics[0] if len(topics) == 1 else F.explode(F.array(*topics))
-    value = _json(spec.node.columns)
+    value = _json(node.columns)
     if DELETED in rows.columns:
         value = F.when(~F.col(DELETED), value)
-    key = _key(rows, spec)
-    if spec.node.kind == "table" and spec.node.key:
+    key = _key(rows, node)
+    if node.kind == "table" and node.key:
         # A compacted topic takes no record without a key.
-        key = F.coalesce(key, F.lit(null_key(spec.node.key)))
+        key = F.coalesce(key, F.lit(null_key(node.key)))
     return rows.select(key.alias("key"), value.alias("value"), topic.alias("topic"))
 
 
@@ -39,8 +39,8 @@ def null_key(names: Sequence[str]) -> str:
     return json.dumps(dict.fromkeys(names), separators=(",", ":"), ensure_ascii=False)
 
 
-def _key(rows: DataFrame, spec: QuerySpec) -> Column:
-    match spec.node.key:
+def _key(rows: DataFrame, node: Node) -> Column:
+    match node.key:
         case ():
             return F.lit(None).cast("string")
         case (one,):

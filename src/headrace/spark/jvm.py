@@ -12,10 +12,12 @@ from typing import Any, NamedTuple, cast
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructField, StructType
 
 from headrace.errors import PlanError
+from headrace.plan.nodes import Window
 
 GONE = (Py4JNetworkError, ConnectionRefusedError, ConnectionResetError)
 """What is raised once the JVM is no more."""
@@ -174,8 +176,50 @@ def settle(blocks: DataFrame, *, mode: str) -> DataFrame:
     return DataFrame(_operators(blocks).settle(blocks._jdf, _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
 
 
-class Split:
+def watermark(spark: SparkSession) -> Column:
+    """The time before which all is closed, in microseconds; known when a batch is planned."""
+    return _column(_jvm(spark).headrace.kernel.time.Gate.watermark())
+
+
+def still_open(spark: SparkSession, end: Column, *, fails: bool) -> Column:
+    """Whether what ends then (microseconds) is not closed yet; what is, is counted, or fails the query."""
+    return _column(_jvm(spark).headrace.kernel.time.Gate.open(end._jc, fails))  # pyright: ignore
+
+
+def with_pulses(records: DataFrame, name: str, column: str) -> DataFrame:
+    """The records and, in the column, the times of a clock of that name."""
+    pulses = records.sparkSession.readStream.format("headrace.kernel.time.PulseSource").option("name", name).load()
+    empty = records.select("*", F.lit(None).cast("timestamp").alias(column))
+    return empty.unionByName(pulses, allowMissingColumns=True)
+
+
+def pulse(spark: SparkSession, name: str, time: int) -> None:
+    """The clock of that name has come so far, in microseconds since 1970."""
+    _jvm(spark).headrace.kernel.time.Pulses.beat(name, time)
+
+
+def late(query: StreamingQuery, batch: int) -> int:
+    """How many rows the gates of a batch did not let through; asked once."""
+    spark = SparkSession.getActiveSession()
+    return 0 if spark is None else int(_jvm(spark).headrace.kernel.time.Gate.late(query.runId, batch))
+
+
+def sliding(blocks: DataFrame, split: Split, *, size: int, emit: str, mode: str) -> DataFrame:
+    door = _jvm(blocks.sparkSession).headrace.kernel.slide.SlidingOperators
+    return DataFrame(door.sliding(blocks._jdf, split.java, size, emit.upper(), _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
+
+
+def windows(blocks: DataFrame, aggregates: Aggregates, window: Window, *, emit: str, tick: int, mode: str) -> DataFrame:
+    door = _jvm(blocks.sparkSession).headrace.kernel.window.WindowOperators
+    shape = (window.kind, window.size, window.every, window.offset, window.unit, window.zone)
+    out = door.windows(blocks._jdf, aggregates.java, *shape, emit.upper(), tick, _mode(blocks, mode))  # pyright: ignore
+    return DataFrame(out, blocks.sparkSession)
+
+
+class Calls:
     """Aggregate expressions over a frame's columns: the arguments of the calls in them, and what to make of their results."""
+
+    _door: str
 
     def __init__(self, frame: DataFrame, expressions: Sequence[Column]) -> None:
         spark = frame.sparkSession
@@ -183,16 +227,29 @@ class Split:
         for i, expression in enumerate(expressions):
             columns[i] = expression._jc  # pyright: ignore
         try:
-            self.split: Any = _jvm(spark).headrace.kernel.table.aggregate.Split.of(frame._jdf, columns)  # pyright: ignore
+            door: Any = getattr(_jvm(spark), self._door)
+            self.java: Any = door.of(frame._jdf, columns)  # pyright: ignore
         except IllegalArgumentException as error:
             raise PlanError(str(error).partition("\n")[0]) from None
-        self.arguments = [_column(column) for column in self.split.arguments()]
-        self.results = [_column(column) for column in self.split.results()]
-        self.type = StructType.fromJson(json.loads(self.split.type().json()))
+        self.arguments = [_column(column) for column in self.java.arguments()]
+        self.results = [_column(column) for column in self.java.results()]
+        self.type = StructType.fromJson(json.loads(self.java.type().json()))
+
+
+class Split(Calls):
+    """Of these, what a row brought can be taken back when it goes."""
+
+    _door = "headrace.kernel.table.aggregate.Split"
+
+
+class Aggregates(Calls):
+    """Any aggregate of Spark's, over rows that only come."""
+
+    _door = "headrace.kernel.window.Aggregates"
 
 
 def table_aggregate(blocks: DataFrame, split: Split, *, whole: bool, mode: str) -> DataFrame:
-    out = _operators(blocks).aggregate(blocks._jdf, split.split, whole, _mode(blocks, mode))  # pyright: ignore
+    out = _operators(blocks).aggregate(blocks._jdf, split.java, whole, _mode(blocks, mode))  # pyright: ignore
     return DataFrame(out, blocks.sparkSession)
 
 

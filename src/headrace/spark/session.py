@@ -69,6 +69,7 @@ def session(
         "spark.sql.shuffle.partitions": str(cores(master)),
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.extensions": "headrace.kernel.time.Extensions",
         **STATE,
         **(_local((KERNEL, *jars)) if local else {"spark.jars": ",".join(map(str, (KERNEL, *jars)))}),
         **(more or {}),

@@ -40,7 +40,7 @@ DELETED = "_deleted"
 _REST = (AT, BEFORE_AT, VERSION, SEQUENCE)
 _LEFT, _RIGHT = 0, 1
 _KEY_AFTER, _ROW_AFTER = 1, 8
-_OUT, _LEFT_OUT = "00", {"stale": "64", "bad": "65"}
+_OUT, _LEFT_OUT = "00", {"stale": "64", "bad": "65", "late": "66"}
 """What a block begins with, as the kernel's Operator says it."""
 
 
@@ -81,6 +81,14 @@ class Kernel:
             for place in (_KEY_AFTER, _ROW_AFTER):
                 self.layouts.append(columns.schema[len(lanes[0]) * i + place].dataType.simpleString())
         return jvm.gather(columns, at_once=self.at_once)
+
+    def events(self, frame: DataFrame, key: Sequence[str], time: Column, version: Column, row: Column) -> DataFrame:
+        """Events by their key."""
+        return self.gather(frame, _happened(F.lit(True), self.key(key), time, row, version))
+
+    @staticmethod
+    def key(names: Sequence[str]) -> Column:
+        return _struct({name: column(name) for name in names})
 
     def rows(self, blocks: DataFrame) -> DataFrame:
         """What an operator gave, row by row, without the blocks by which it says what it left out; that is counted."""
@@ -137,10 +145,11 @@ def _changed(
     ]
 
 
-def _happened(inside: Column, key: Column, time: Column, row: Column) -> list[Column]:
+def _happened(inside: Column, key: Column, time: Column, row: Column, version: Column | None = None) -> list[Column]:
     """The same of an event; `inside` says whether there is one."""
     zero, never = F.lit(0).cast("bigint"), F.lit(False)
-    return [F.when(never, key), F.when(inside, key), F.lit(_LEFT), time, zero, zero, zero, F.when(never, row), row]
+    version = zero if version is None else version
+    return [F.when(never, key), F.when(inside, key), F.lit(_LEFT), time, zero, version, zero, F.when(never, row), row]
 
 
 def upserts(frame: DataFrame, node: Source | AsTable, also: Sequence[Column] = ()) -> Table:
@@ -184,7 +193,7 @@ def project(node: Project, table: Table) -> Table:
 
 
 def newest(table: Table, node: Node, kernel: Kernel, *, net: bool = False) -> Table:
-    """Changes that know the row before them, of which none is out of date or changes nothing; with `net`, one a key and batch."""
+    """Changes that know the row before them, none out of date or changing nothing; with `net`, one a key and batch."""
     if not table.raw:
         return table
     blocks = kernel.blocks(table, F.col, F.col, _LEFT)
@@ -327,7 +336,9 @@ def join(node: TableJoin, left: Table, right: Table, kernel: Kernel) -> Table:
     same_types(node.on, left.type(), right.type(), node)
 
     def side(table: Table, of: Node, on: Sequence[str], number: int) -> DataFrame:
-        own = lambda row: F.struct(F.struct(*(F.col(path(row, name)) for name in of.key)).alias("key"), F.col(row).alias("row"))
+        def own(row: str) -> Column:
+            return F.struct(F.struct(*(F.col(path(row, name)) for name in of.key)).alias("key"), F.col(row).alias("row"))
+
         return kernel.blocks(
             table,
             lambda row: F.struct(*(F.col(path(row, name)).alias(f"k{i}") for i, name in enumerate(on))),

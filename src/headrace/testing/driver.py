@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType, TimestampType
 
@@ -27,11 +28,13 @@ from headrace.plan.nodes import Source
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import failures, progress
 from headrace.runtime.order import waves
+from headrace.runtime.pace import Pace
 from headrace.runtime.progress import Batch, Total
 from headrace.sources import memory
 from headrace.spark import compile as spark_compile
 from headrace.spark import jvm
 from headrace.spark.session import session
+from headrace.testing import tables
 from headrace.testing.tables import Row, at, parse
 
 if TYPE_CHECKING:
@@ -68,8 +71,10 @@ class Driver:
         self._queries: dict[str, StreamingQuery] = {}
         self._batches: list[Batch] = []
         self._seen: dict[str, int] = {}
+        self._paces = {spec.name: Pace(spec, self._now.timestamp()) for spec in self._specs}
         jvm.memory_log_create(self._spark, self._log)
-        self._compiled = {spec.name: spark_compile.compile(spec, self._read) for spec in self._specs}
+        now = F.col("_timestamp")
+        self._compiled = {spec.name: spark_compile.compile(spec, self._read, now=now) for spec in self._specs}
         self._schemas = {topic: self._compiled[spec.name].rows.schema for spec in self._specs for topic in spec.topics}
 
     @property
@@ -78,14 +83,21 @@ class Driver:
         return self._now
 
     def feed(
-        self, topic: str, rows: str | Sequence[Mapping[str, Any] | bytes | str | None], *, key: str | None = None
+        self,
+        topic: str,
+        rows: str | Sequence[Mapping[str, Any] | bytes | str | None],
+        *,
+        key: str | None = None,
+        at: str | datetime | None = None,
     ) -> Driver:
         """Appends records: a text table, or a list of rows (dicts), of raw values (bytes, str), or of None (no value).
 
         They are read in one batch with all else that was fed since the last `cut` or `run`. `key` names the column that is
-        the records' key. In a text table a line of dashes ends a batch.
+        the records' key, `at` is when they come: it moves the test's clock. In a text table a line of dashes ends a batch.
         """
         source = self._source(topic)
+        if at is not None:
+            self._now = max(self._now, tables.at(at))
         batches: list[list[Any]] = parse(rows, dict(source.fields)) if isinstance(rows, str) else [list(rows)]
         for number, batch in enumerate(batches):
             if number:
@@ -125,8 +137,12 @@ class Driver:
             self._now = max(self._now, at(to))
         if duration is not None:
             self._now += timedelta(microseconds=micros(duration, what="duration", where=call_site().where))
-        for topic in self._sources:
-            jvm.memory_log_advance(self._spark, self._log, topic, _micros(self._now))
+        far = {topic: _micros(self._now) for topic in self._sources}
+        for spec in self._specs:
+            for source, time in self._paces[spec.name].pulses(self._now.timestamp(), None).items():
+                far[source.topic] = max(far[source.topic], time)
+        for topic, time in far.items():
+            jvm.memory_log_advance(self._spark, self._log, topic, time)
         return self.run()
 
     def crash(self) -> Driver:
@@ -210,7 +226,9 @@ class Driver:
             self._note(spec.name, query)
 
     def _note(self, name: str, query: StreamingQuery) -> None:
-        for batch in progress.batches(name, query, self._seen.get(name, -1)):
+        spec = next(spec for spec in self._specs if spec.name == name)
+        for batch in progress.batches(name, query, self._seen.get(name, -1), spec.scans):
+            self._paces[name].note(batch, self._now.timestamp())
             self._seen[name] = batch.batch
             self._batches.append(batch)
 

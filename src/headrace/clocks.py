@@ -1,0 +1,59 @@
+"""Clocks: where an event's time comes from. What `app.stream(..., time=...)` takes."""
+
+from __future__ import annotations
+
+from headrace.errors import PlanError
+from headrace.plan import checks
+from headrace.plan.callsite import call_site
+from headrace.plan.durations import Duration, micros
+from headrace.plan.nodes import Clock, Device, Moment, Unit
+
+
+def event_time(column: str, *, unit: Unit | None = None, zone: str = "UTC") -> Moment:
+    """The time that the event says itself, in a column that is a timestamp, a number of `unit`s since 1970, or ISO text.
+
+    `zone` is for texts that don't say one themselves.
+    """
+    where = call_site().where
+    if unit is not None:
+        checks.one_of("unit", unit, ("seconds", "millis", "micros"), where)
+    return Moment(column, unit, checks.zone(zone, where))
+
+
+def log_append_time() -> Clock:
+    """When the record came into the log: its timestamp there. This is the clock of a stream without `time=`."""
+    return "log"
+
+
+def processing_time() -> Clock:
+    """When the event is processed: that of its micro-batch."""
+    return "processing"
+
+
+def device_clock(
+    *,
+    occurred: str | Moment,
+    sent: str | Moment,
+    received: str | Moment | None = None,
+    max_skew: Duration | None = None,
+) -> Device:
+    """The time on a device whose clock may be wrong: occurred + (received - sent).
+
+    The device says by its own clock when the event occurred and when it was sent; `received` is when it came in (without it:
+    the record's timestamp in the log). A clock that is wrong by more than `max_skew` makes a bad record. `_clock_offset` is how
+    wrong it was, in seconds.
+    """
+    where = call_site().where
+    for name, value in (("occurred", occurred), ("sent", sent), ("received", received)):
+        if not isinstance(value, str | Moment | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise PlanError(f"{name}={value!r} is not a column", where=where, fix=f'write {name}="{name}_at"')
+    return Device(
+        occurred=_moment(occurred),
+        sent=_moment(sent),
+        received=None if received is None else _moment(received),
+        max_skew=None if max_skew is None else micros(max_skew, what="max_skew", where=where),
+    )
+
+
+def _moment(value: str | Moment) -> Moment:
+    return Moment(value) if isinstance(value, str) else value

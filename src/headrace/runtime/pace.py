@@ -1,0 +1,68 @@
+"""Time that goes on without events: which source holds a query's watermark back, and when that has lasted long enough."""
+
+from __future__ import annotations
+
+from headrace.plan.nodes import Aggregate, Dedupe, Every, Join, Node, Source, walk
+from headrace.plan.queries import QuerySpec
+from headrace.runtime.progress import Batch
+
+
+class Pace:
+    """What is known of the times of a query's sources. Clocks are in seconds, event times in microseconds."""
+
+    def __init__(self, spec: QuerySpec, now: float) -> None:
+        self._sources = [source for source in spec.sources if source.lateness is not None]
+        self._reach = reach(spec.node)
+        self._newest: dict[str, int] = {}
+        self._heard = {source.topic: now for source in self._sources}
+
+    def note(self, batch: Batch, now: float) -> None:
+        for topic, time in batch.newest.items():
+            self._newest[topic] = max(self._newest.get(topic, 0), time)
+            self._heard[topic] = now
+
+    def slowest(self) -> str | None:
+        """The topic that holds the watermark back, of several."""
+        if len(self._sources) < 2:
+            return None
+        return min(self._sources, key=lambda source: self._watermark(source) or 0).topic
+
+    def pulses(self, now: float, watermark: int | None) -> dict[Source, int]:
+        """How far time has come where nobody said so; `watermark` is the query's, for sources not heard of in this run."""
+        if watermark is not None:
+            for source in self._sources:
+                self._newest.setdefault(source.topic, watermark + (source.lateness or 0))
+        quiet = {source.topic: (now - self._heard[source.topic]) * 1e6 for source in self._sources}
+        close = [source.close_after for source in self._sources if source.close_after is not None]
+        if close and self._newest and all(quiet[source.topic] >= max(close) for source in self._sources):
+            end = max(self._newest.values()) + self._reach
+            return {source: end + (source.lateness or 0) for source in self._sources}
+        found: dict[Source, int] = {}
+        idle = [
+            source for source in self._sources if source.idle_after is not None and quiet[source.topic] >= source.idle_after
+        ]
+        others = [mark for source in self._sources if source not in idle and (mark := self._watermark(source)) is not None]
+        for source in idle:
+            if others and min(others) > (self._watermark(source) or 0):
+                found[source] = min(others) + (source.lateness or 0)
+        return found
+
+    def _watermark(self, source: Source) -> int | None:
+        newest = self._newest.get(source.topic)
+        return None if newest is None else newest - (source.lateness or 0)
+
+
+def reach(node: Node) -> int:
+    """How long after an event's time something may still wait for it."""
+    total = 1000
+    for each in walk(node):
+        match each:
+            case Aggregate() if each.window is not None:
+                total += each.window.size + (each.window.size + each.emit.interval if isinstance(each.emit, Every) else 0)
+            case Join():
+                total += each.within
+            case Dedupe():
+                total += each.within or 0
+            case _:
+                pass
+    return total
