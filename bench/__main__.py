@@ -16,7 +16,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from bench import floor, latency, tables
+from bench import floor, latency, sliding, tables
 from headrace.broker import connect, embedded, peek, topics
 from headrace.broker.client import Connection
 from headrace.config import Config
@@ -42,6 +42,7 @@ def main() -> int:
         fill(connection, args.rows)
         figures = {(impl, job): measure(connection, folder, impl, job, args) for job in JOBS for impl in ("plain", "headrace")}
         first = first_result(connection, folder)
+        slides = sliding.table(connection, folder)
         of_tables = tables.table(connection, folder, args.rows)
         floors = floor.table(connection, folder)
         latencies = latency.table(connection, folder)
@@ -50,7 +51,7 @@ def main() -> int:
         shutil.rmtree(folder, ignore_errors=True)
     table = render(figures, args.rows, up, first)
     text = PAGE.read_text()
-    for mark, found in (("bench", table), ("tables", of_tables), ("floor", floors), ("latency", latencies)):
+    for mark, found in (("bench", table), ("sliding", slides), ("tables", of_tables), ("floor", floors), ("latency", latencies)):
         print(found)
         text = re.sub(rf"(?s)(<!-- {mark} -->\n).*(<!-- /{mark} -->)", lambda m, found=found: m[1] + found + "\n" + m[2], text)
     PAGE.write_text(text)

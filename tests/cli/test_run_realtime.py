@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
 import time
+from collections import Counter
 from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headrace.broker import groups, peek, topics
+from headrace.broker import groups, peek, send, topics
+from headrace.broker.records import Record
 from headrace.runtime import run as runtime
 from headrace.runtime.display import Silent
 from headrace.runtime.load import load
@@ -71,3 +74,57 @@ def test_the_final_table_is_right_after_a_stop_kill_9_and_a_change_of_mode(
     assert set(halves) == {float(v) for v in range(500)}
     assert min(map(halves.count, set(halves))) >= 3, "at least once"
     assert sum(part.lag for part in groups.lag(broker.connection, f"app-{topic}")) == 0
+
+
+TABLES = """
+import headrace as hr
+
+app = hr.App("APP")
+people = app.table("IN-people", key="id", schema="id int, city string, x int")
+clicks = app.stream("IN-clicks", schema="id int, n int")
+people.where("x > 10").to("OUT-some")
+people.key_by("city").agg(people="count(*)", total="sum(x)", top="max(x)").to("OUT-cities")
+clicks.join(people, on="id", how="left").select("n", "city").as_table(key="n").to("OUT-clicks")
+"""
+
+
+@pytest.mark.soak
+def test_tables_aggregates_and_joins_end_the_same_in_both_modes(
+    spark: Any, broker: Any, topic: str, runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(random.SystemRandom().randrange(2**32))
+    changes = [(str(i), {"id": i, "city": f"c{chance.randrange(5)}", "x": chance.randrange(100)}) for i in range(60)]
+    changes += [(key, None if chance.random() < 0.2 else {**row, "x": chance.randrange(100)}) for key, row in changes * 3]
+    clicks = [(str(n), {"id": chance.randrange(70), "n": n}) for n in range(200)]
+
+    def feed(name: str, rows: list[Any]) -> None:
+        records = [Record(None if row is None else json.dumps(row).encode(), key=key.encode()) for key, row in rows]
+        send.send(broker.connection, f"{topic}-{name}", records, create=True)
+
+    def table(mode: str, name: str) -> dict[str, Any]:
+        found = peek.table(peek.read(broker.connection, f"{topic}-{mode}-{name}"))
+        return {(key or b"").decode(): json.loads(record.value) for key, record in found.items() if record.value is not None}
+
+    for name in ("people", "clicks"):
+        feed(name, [])
+        topics.ensure(broker.connection, f"{topic}-{name}", partitions=2)
+    for name in ("some", "cities", "clicks"):
+        topics.create(broker.connection, f"{topic}-realtime-{name}", config={"cleanup.policy": "compact"})
+    text = TABLES.replace("IN", topic)
+    (tmp_path / "app.py").write_text(text.replace("APP", f"rt-{topic}").replace("OUT", f"{topic}-realtime"))
+    run = runs("--broker", broker.address, "--realtime")
+    feed("people", changes)
+    last = {key: row for key, row in changes if row is not None} | {key: row for key, row in changes}
+    living = [row for row in last.values() if row is not None]
+    counts = Counter(row["city"] for row in living)
+    eventually(run, lambda: {k: row["people"] for k, row in table("realtime", "cities").items()} == counts)
+    feed("clicks", clicks)
+    eventually(run, lambda: len(table("realtime", "clicks")) == len(clicks))
+    run.kill()
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "app.py").write_text(text.replace("APP", f"mb-{topic}").replace("OUT", f"{topic}-batches"))
+    runtime.run(load("app.py"), until="now", flags={"broker": broker.address}, display=Silent())
+    for name in ("some", "cities", "clicks"):
+        assert table("realtime", name) == table("batches", name), name
+    assert {row["id"] for row in table("batches", "some").values()} == {row["id"] for row in living if row["x"] > 10}

@@ -1,155 +1,365 @@
-"""Every window kind against a plain-Python model: random disorder inside of the lateness, duplicates, splits, and a crash."""
+"""Every kind of window, with every emission and late policy, against models in plain Python: disorder, duplicates, late events,
+any split into batches, and a crash in the middle. A history is a key, so that a run has a hundred of them."""
 
 from __future__ import annotations
 
 import random
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import pytest
 
 import headrace as hr
+from headrace.errors import RunError
 from headrace.testing import Driver
 
-SEEDS = 50
-LATENESS = 8_000
-START = datetime(2024, 1, 1, 10, tzinfo=UTC)
-EPOCH_MILLIS = int(START.timestamp() * 1000)
+HISTORIES = 100
+LATENESS = 4_000
+START = datetime(2024, 3, 30, 12, tzinfo=UTC)
+ZERO = int(START.timestamp() * 1000)
 SCHEMA = "k string, v int, at timestamp"
+HOUR = 3_600_000
+Span = tuple[int, int]
 
 
 class Event(NamedTuple):
     key: str
     value: int
-    millis: int
+    at: int
 
 
-def events(seed: int) -> list[Event]:
-    """For 50 histories at once, the history is the key: out of order by up to the lateness, some twice."""
-    chance = random.Random(seed)
+class Batch(NamedTuple):
+    """What Spark sees: the events, the watermark by which they are late, and the one up to which windows close."""
+
+    events: list[Event]
+    late: int
+    close: int
+
+
+class Told(NamedTuple):
+    """A row of a result: n, sum and max of the events between start and end."""
+
+    start: int
+    end: int
+    values: tuple[int, ...]
+    final: bool
+
+
+Model = Callable[[list[Batch]], tuple[list[Told], list[tuple[Event, Span]]]]
+"""What is told of a key, in any order, and what was late for which window."""
+
+
+def history(chance: random.Random, length: int) -> list[Event]:
+    """Out of order, mostly by less than the lateness; some events come twice, some much too late, and some keys go quiet."""
     made: list[tuple[float, Event]] = []
-    for history in range(SEEDS):
-        for _ in range(chance.randint(1, 24)):
-            event = Event(f"s{history}", chance.randint(-50, 50), chance.randint(0, 60_000))
+    for key in range(HISTORIES):
+        until = chance.choice((length, length // 3))
+        for _ in range(chance.randint(1, 14)):
+            event = Event(f"s{key}", chance.randint(-50, 50), chance.randint(0, until))
+            delay = chance.random() * LATENESS if chance.random() < 0.85 else chance.random() * length
             for _ in range(1 + (chance.random() < 0.15)):
-                made.append((event.millis + chance.random() * LATENESS, event))
+                made.append((event.at + delay, event))
     return [event for _, event in sorted(made)]
 
 
-def fixed(size: int, every: int, offset: int = 0) -> Any:
-    """The starts of the windows [start, start + size) that hold a time, by trying all of them; windows are aligned to 1970."""
-
-    def starts(millis: int) -> Iterator[int]:
-        return (s for s in range(millis - size + 1, millis + 1) if (s + EPOCH_MILLIS - offset) % every == 0)
-
-    def model(history: list[Event]) -> dict[tuple[int, int], list[int]]:
-        windows: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for event in history:
-            for start in starts(event.millis):
-                windows[start, start + size].append(event.value)
-        return windows
-
-    return model
-
-
-def sessions(gap: int) -> Any:
-    def model(history: list[Event]) -> dict[tuple[int, int], list[int]]:
-        windows: list[tuple[int, int, list[int]]] = []
-        for event in sorted(history, key=lambda e: e.millis):
-            if windows and event.millis <= windows[-1][1]:
-                start, end, values = windows.pop()
-                windows.append((start, max(end, event.millis + gap), [*values, event.value]))
-            else:
-                windows.append((event.millis, event.millis + gap, [event.value]))
-        return {(start, end): values for start, end, values in windows}
-
-    return model
+def batches(parts: Sequence[Sequence[Event]], lateness: int, end: int) -> list[Batch]:
+    """As the driver runs them: each part alone, then whatever the watermark has closed, and in the end time goes on to `end`."""
+    found: list[Batch] = []
+    late = close = -(10**15)
+    for part in [*parts, None]:
+        found.append(Batch(list(part or ()), late, close))
+        late = close
+        close = max(
+            close, (max((event.at for event in part), default=close + lateness) if part is not None else end) - lateness
+        )
+        if close > late:
+            found.append(Batch([], late, close))
+            late = close
+    return found
 
 
-KINDS = {
-    "tumbling": (lambda: hr.tumbling("5 seconds"), fixed(5000, 5000)),
-    "tumbling with an offset": (lambda: hr.tumbling("7 seconds", offset="2 seconds"), fixed(7000, 7000, 2000)),
-    "hopping with overlap": (lambda: hr.hopping("6 seconds", every="2 seconds"), fixed(6000, 2000)),
-    "hopping by no divisor": (lambda: hr.hopping("7 seconds", every="3 seconds", offset="1 second"), fixed(7000, 3000, 1000)),
-    "hopping with gaps": (lambda: hr.hopping("6 seconds", every="10 seconds"), fixed(6000, 10_000)),
-    "session": (lambda: hr.session(gap="4 seconds"), sessions(4000)),
+def model(spans: Callable[[int], Iterator[Span]], emit: str, tick: int = 0) -> Model:
+    """Windows with fixed bounds; `spans` are those that a time is in."""
+
+    def told(run: list[Batch]) -> tuple[list[Told], list[tuple[Event, Span]]]:
+        out: list[Told] = []
+        late: list[tuple[Event, Span]] = []
+        open: dict[Span, list[int]] = {}
+        for batch in run:
+            touched: set[Span] = set()
+            for event in batch.events:
+                for span in spans(event.at):
+                    if span[1] <= batch.late:
+                        late.append((event, span))
+                    else:
+                        open.setdefault(span, []).append(event.value)
+                        touched.add(span)
+            if emit in ("updates", "all"):
+                out += [Told(*span, tuple(sorted(open[span])), False) for span in touched]
+            for span in [span for span in open if span[1] <= batch.close]:
+                values = open.pop(span)
+                if emit != "updates":
+                    out.append(Told(*span, tuple(sorted(values)), True))
+        return out, late
+
+    return told
+
+
+def ticking(spans: Callable[[int], Iterator[Span]], tick: int) -> Model:
+    """The same as of each tick, with windows that have no events, until one of these ends and nothing else is there."""
+
+    def told(run: list[Batch]) -> tuple[list[Told], list[tuple[Event, Span]]]:
+        out: list[Told] = []
+        late: list[tuple[Event, Span]] = []
+        waiting: list[tuple[Event, list[Span]]] = []
+        open: dict[Span, list[int]] = {}
+        now: int | None = None
+        for batch in run:
+            for event in batch.events:
+                late += [(event, span) for span in spans(event.at) if span[1] <= batch.late]
+                if mine := [span for span in spans(event.at) if span[1] > batch.late]:
+                    waiting.append((event, mine))
+            while True:
+                if now is None and not waiting:
+                    break
+                since = min(event.at for event, _ in waiting) if now is None else now
+                moment = next(t for t in range(since + 1, 10**9) if on(t, tick) or any(e == t for _, e in spans(t - 1)))
+                if moment > batch.close:
+                    break
+                for event, mine in [each for each in waiting if each[0].at < moment]:
+                    waiting.remove((event, mine))
+                    for span in mine:
+                        open.setdefault(span, []).append(event.value)
+                for span in spans(moment - 1):
+                    if on(moment, tick) or span[1] == moment:
+                        open.setdefault(span, [])
+                ended = [span for span in open if span[1] <= moment]
+                out += [Told(*span, tuple(sorted(open[span])), True) for span in ended]
+                empty = any(not open.pop(span) for span in ended)
+                out += [Told(*span, tuple(sorted(values)), False) for span, values in open.items() if on(moment, tick)]
+                now = moment if now is None else max(now, moment)
+                if empty and not waiting and not any(open.values()):
+                    open, now = {}, None
+        return out, late
+
+    return told
+
+
+def on(time: int, tick: int) -> bool:
+    return (time + ZERO) % tick == 0
+
+
+def fixed(size: int, every: int, offset: int = 0) -> Callable[[int], Iterator[Span]]:
+    def spans(at: int) -> Iterator[Span]:
+        first = at - (at + ZERO - offset) % every
+        return ((start, start + size) for start in range(first, at - size, -every))
+
+    return spans
+
+
+def days(zone: str) -> Callable[[int], Iterator[Span]]:
+    def spans(at: int) -> Iterator[Span]:
+        local = (START + timedelta(milliseconds=at)).astimezone(ZoneInfo(zone))
+        midnight = datetime(local.year, local.month, local.day, tzinfo=ZoneInfo(zone))
+        yield since(midnight), since(midnight + timedelta(days=1))
+
+    return spans
+
+
+def steps(size: int, every: int) -> Callable[[int], Iterator[Span]]:
+    def spans(at: int) -> Iterator[Span]:
+        start = at - (at + ZERO) % size
+        return ((start, end) for end in range(start + every, start + size + 1, every) if at < end)
+
+    return spans
+
+
+def sessions(gap: int, emit: str) -> Model:
+    def told(run: list[Batch]) -> tuple[list[Told], list[tuple[Event, Span]]]:
+        out: list[Told] = []
+        late: list[tuple[Event, Span]] = []
+        open: list[tuple[int, int, list[int]]] = []
+        for batch in run:
+            before = [(start, end, sorted(values)) for start, end, values in open]
+            for event in sorted(batch.events, key=lambda event: event.at):
+                if event.at + gap <= batch.late:
+                    late.append((event, (event.at, event.at + gap)))
+                    continue
+                near = [each for each in open if each[0] <= event.at + gap and event.at <= each[1]]
+                values = [event.value, *(value for each in near for value in each[2])]
+                bounds = [event.at, event.at + gap, *(bound for each in near for bound in each[:2])]
+                open = [each for each in open if each not in near] + [(min(bounds), max(bounds), values)]
+            if emit in ("updates", "all"):
+                changed = [each for each in open if (each[0], each[1], sorted(each[2])) not in before]
+                out += [Told(start, end, tuple(sorted(values)), False) for start, end, values in changed]
+            if emit in ("final", "all"):
+                out += [Told(start, end, tuple(sorted(values)), True) for start, end, values in open if end <= batch.close]
+            open = [each for each in open if each[1] > batch.close]
+        return out, late
+
+    return told
+
+
+def sliding(size: int, emit: str) -> Model:
+    """At each time at which an event comes or leaves: the events of the time before it."""
+
+    def told(run: list[Batch]) -> tuple[list[Told], list[tuple[Event, Span]]]:
+        out: list[Told] = []
+        late: list[tuple[Event, Span]] = []
+        events: list[Event] = []
+        final = -(10**15)
+        said: set[int] = set()
+        for batch in run:
+            late += [(event, (event.at - size, event.at)) for event in batch.events if event.at <= batch.late]
+            new = [event for event in batch.events if event.at > batch.late]
+            events += new
+            points = sorted({point for event in events for point in (event.at, event.at + size)})
+            newest = max((event.at for event in events), default=0)
+            if emit in ("updates", "all"):
+                for point in points:
+                    ahead = max(batch.close, final) < point <= newest
+                    if ahead and any(event.at <= point < event.at + size for event in new):
+                        out.append(window(events, point, size, False))
+                        said.add(point)
+            for point in points:
+                if final < point <= batch.close and (emit != "updates" or point not in said):
+                    out.append(window(events, point, size, True))
+            final = max(final, batch.close)
+        return out, late
+
+    return told
+
+
+def window(events: list[Event], point: int, size: int, final: bool) -> Told:
+    return Told(point - size, point, tuple(sorted(event.value for event in events if point - size < event.at <= point)), final)
+
+
+EVERY = hr.every("3 seconds")
+KINDS: dict[str, tuple[Callable[[], Any], Callable[[int], Iterator[Span]]]] = {
+    "tumbling": (lambda: hr.tumbling("5 seconds", offset="2 seconds"), fixed(5000, 5000, 2000)),
+    "overlapping": (lambda: hr.hopping("7 seconds", every="3 seconds"), fixed(7000, 3000)),
+    "gaps": (lambda: hr.hopping("6 seconds", every="10 seconds"), fixed(6000, 10_000)),
 }
-CASES = [(kind, emit) for kind in KINDS for emit in ("updates", "final") if (kind, emit) != ("session", "updates")]
+CASES: dict[str, tuple[Any, Any, str, Model]] = {
+    f"{kind}-{emit}": (make(), emit, "divert" if emit == "final" else "drop", model(spans, emit))
+    for kind, (make, spans) in KINDS.items()
+    for emit in ("updates", "final", "all")
+}
+CASES |= {f"{kind}-every": (make(), EVERY, "divert", ticking(spans, 3000)) for kind, (make, spans) in KINDS.items()}
+CASES |= {
+    "cumulating": (hr.cumulating("12 seconds", every="4 seconds"), "final", "drop", model(steps(12_000, 4000), "final")),
+}
+CASES |= {
+    f"session-{emit}": (hr.session(gap="3 seconds"), emit, "divert" if emit == "all" else "drop", sessions(3000, emit))
+    for emit in ("updates", "final", "all")
+}
+CASES |= {
+    f"sliding-{emit}": (hr.sliding("5 seconds"), emit, "divert" if emit == "final" else "drop", sliding(5000, emit))
+    for emit in ("updates", "final", "all")
+}
 
 
-@pytest.mark.parametrize("crash", [False, True], ids=["no crash", "crash in the middle"])
-def test_every_window_kind_and_emission_agrees_with_the_model(crash: bool) -> None:
+@pytest.mark.parametrize("kind", ["tumbling", "overlapping", "gaps", "cumulating", "session", "sliding"])
+def test_windows_are_what_the_model_says(kind: str) -> None:
+    cases = {name: case for name, case in CASES.items() if name.startswith(kind)}
+    check(cases, length=40_000, lateness=LATENESS, end=200_000)
+
+
+def test_days_in_two_time_zones_have_23_and_25_hours() -> None:
+    """Berlin's clocks go forward on 2024-03-31, those of New York back on 2024-11-03; the latter on its own, 218 days later."""
+    cases: dict[str, tuple[Any, Any, str, Model]] = {}
+    for zone in ("Europe/Berlin", "America/New_York"):
+        for emit in ("updates", "final", "all"):
+            day = hr.calendar("day", zone=zone)
+            cases[f"{zone[:6]}-{emit}"] = (day, emit, "drop", model(days(zone), emit))
+    lengths = check(cases, length=80 * HOUR, lateness=6 * HOUR, end=300 * HOUR)
+    assert 23 * HOUR in lengths
+    lengths = check(
+        {"new": (hr.calendar("day", zone="America/New_York"), "final", "drop", model(days("America/New_York"), "final"))},
+        length=80 * HOUR,
+        lateness=6 * HOUR,
+        end=300 * HOUR,
+        begin=216 * 24 * HOUR,
+    )
+    assert 25 * HOUR in lengths
+
+
+def check(cases: dict[str, tuple[Any, Any, str, Model]], *, length: int, lateness: int, end: int, begin: int = 0) -> set[int]:
+    """Runs the cases over the same histories; returns how long windows were."""
     seed = random.SystemRandom().randrange(2**32)
     print(f"seed {seed}")
-    history = events(seed)
+    chance = random.Random(seed)
+    events = [event._replace(at=event.at + begin) for event in history(chance, length)]
     app = hr.App("windows")
-    stream = app.stream("events", schema=SCHEMA, time="at", lateness=timedelta(milliseconds=LATENESS)).key_by("k")
-    for kind, emit in CASES:
-        window = KINDS[kind][0]()
-        stream.window(window, emit=emit).agg(
-            n="count(*)", low="min(v)", high="max(v)", total="sum(v)", mean="avg(v)", all="sort_array(collect_list(v))"
-        ).to(topic_of(kind, emit))
-    chance = random.Random(seed + 1)
+    keyed = app.stream("events", schema=SCHEMA, time="at", lateness=timedelta(milliseconds=lateness)).key_by("k")
+    for name, (of, emit, late, _) in cases.items():
+        windowed = keyed.window(of, emit=emit, late=late)  # pyright: ignore[reportArgumentType]
+        windowed.agg(n="count(*)", total="sum(v)", top="max(v)").to(name)
+        if late == "divert":
+            windowed.late.to(f"{name}-late")
+    parts = split(events, chance, 4)
+    crash = chance.randrange(len(parts))
     with Driver(app) as driver:
-        for batch in split(history, chance, 5):
-            driver.feed("events", [{"k": e.key, "v": e.value, "at": START + timedelta(milliseconds=e.millis)} for e in batch])
-            driver.run()
-            if crash and chance.random() < 0.6:
+        for number, part in enumerate(parts):
+            driver.feed("events", [{"k": e.key, "v": e.value, "at": START + timedelta(milliseconds=e.at)} for e in part]).run()
+            if number == crash:
                 driver.crash()
-        driver.advance("5 minutes")
-        if crash:
-            driver.crash().run()
-        for kind, emit in CASES:
-            expected = {
-                (key, start, end): values
-                for key in {e.key for e in history}
-                for (start, end), values in KINDS[kind][1]([e for e in history if e.key == key]).items()
-            }
-            compare(driver, kind, emit, expected)
+        driver.advance(to=START + timedelta(milliseconds=begin + end))
+        run = batches(parts, lateness, begin + end)
+        lengths: set[int] = set()
+        for name, (_, _, policy, expects) in cases.items():
+            told: Counter[Any] = Counter()
+            missed: Counter[Any] = Counter()
+            for key in {event.key for event in events}:
+                mine = [batch._replace(events=[event for event in batch.events if event.key == key]) for batch in run]
+                rows, late = expects(mine)
+                told.update((key, r.start, r.end, len(r.values), sum(r.values) if r.values else None,
+                             max(r.values, default=None), r.final) for r in rows)  # fmt: skip
+                missed.update((key, event.value, event.at, *span) for event, span in late)
+            found = Counter(
+                (r["k"], since(r["window_start"]), since(r["window_end"]), r["n"], r["total"], r["top"], r["final"])
+                for r in driver.rows(name)
+            )
+            assert found == told, difference(name, found, told)
+            assert driver.total(name).late == missed.total(), name
+            if policy == "divert":
+                rows = driver.rows(f"{name}-late")
+                diverted = Counter(
+                    (r["k"], r["v"], since(r["at"]), since(r["window_start"]), since(r["window_end"])) for r in rows
+                )
+                first = Counter({row: n for row, n in missed.items()})
+                assert diverted == first, difference(f"{name}, late", diverted, first)
+            lengths |= {end - start for _, start, end, *_ in found}
+        assert any(driver.total(name).late for name in cases), "nothing was late"
+    return lengths
 
 
-def compare(driver: Driver, kind: str, emit: str, expected: dict[tuple[str, int, int], list[int]]) -> None:
-    rows = driver.rows(topic_of(kind, emit))
-    found = {(row["k"], millis(row["window_start"]), millis(row["window_end"])): row for row in rows}
-    assert found.keys() == expected.keys(), kind
-    assert driver.total(topic_of(kind, emit)).late == 0
-    for place, values in expected.items():
-        row = found[place]
-        assert (row["n"], row["low"], row["high"], row["total"]) == (len(values), min(values), max(values), sum(values)), (
-            kind,
-            place,
-        )
-        assert row["all"] == sorted(values)
-        assert row["mean"] == pytest.approx(sum(values) / len(values))
-        assert row["final"] is (emit == "final")
-    if emit == "final":
-        assert len(rows) == len(found), f"{kind}: a final result came twice"
+def difference(name: str, found: Counter[Any], told: Counter[Any]) -> str:
+    return f"{name}: too much {sorted((found - told).items())[:6]}; missing {sorted((told - found).items())[:6]}"
 
 
-def topic_of(kind: str, emit: str) -> str:
-    return f"{kind.replace(' ', '-')}-{emit}"
+def split(events: list[Event], chance: random.Random, parts: int) -> list[list[Event]]:
+    cuts = sorted(chance.randint(1, len(events) - 1) for _ in range(parts - 1))
+    return [part for a, b in zip([0, *cuts], [*cuts, len(events)], strict=True) if (part := events[a:b])]
 
 
-def split(history: list[Event], chance: random.Random, parts: int) -> list[list[Event]]:
-    cuts = sorted(chance.randint(0, len(history)) for _ in range(parts - 1))
-    return [history[a:b] for a, b in zip([0, *cuts], [*cuts, len(history)], strict=True)]
-
-
-def millis(when: datetime) -> int:
+def since(when: datetime) -> int:
     return (when - START) // timedelta(milliseconds=1)
 
 
-def test_an_event_later_than_the_lateness_is_dropped_and_counted(drive: Any) -> None:
-    app = hr.App("late")
-    stream = app.stream("events", schema=SCHEMA, time="at", lateness="10 seconds")
-    stream.key_by("k").window(hr.tumbling("5 seconds"), emit="final").count().to("out")
-    driver = drive(app)
-    driver.feed("events", "k | v | at\nA | 1 | 10:00:01\nA | 1 | 10:01:00").run()
-    driver.feed("events", "k | v | at\nA | 1 | 10:00:02").advance("1 hour")
-    assert [row["count"] for row in driver.rows("out")] == [1, 1]
-    assert driver.total("out").late == 1
+def test_a_late_event_stops_the_query_if_it_is_told_to(drive: Any) -> None:
+    for of in (hr.tumbling("5 seconds"), hr.session(gap="5 seconds"), hr.sliding("5 seconds")):
+        app = hr.App("strict")
+        stream = app.stream("events", schema=SCHEMA, time="at", lateness="10 seconds").key_by("k")
+        stream.window(of, emit="all", late="fail").count().to("out")
+        driver = drive(app).feed("events", "k | v | at\nA | 1 | 10:00:01\nA | 1 | 10:01:00").run()
+        with pytest.raises(
+            RunError, match=r"an event came \d+ seconds too late for its window, which ended 2024-01-01 10:00:0"
+        ):
+            driver.feed("events", "k | v | at\nA | 1 | 10:00:02").run()
 
 
 def test_a_window_of_final_windows_counts_what_they_count(drive: Any) -> None:
@@ -163,6 +373,23 @@ def test_a_window_of_final_windows_counts_what_they_count(drive: Any) -> None:
     )
     found = {row["k"]: (row["n"], row["windows"]) for row in driver.rows("out")}
     assert found == {"A": (3, 2), "B": (1, 1)}
+
+
+def test_a_quiet_stream_closes_its_windows_and_what_reopens_them_is_late(drive: Any) -> None:
+    app = hr.App("quiet")
+    stream = app.stream("events", schema=SCHEMA, time="at", lateness="10 seconds", close_after="30 seconds").key_by("k")
+    stream.window(hr.tumbling("1 hour"), emit="final").count().to("hours")
+    stream.window(hr.session(gap="1 minute"), emit="final").count().to("sessions")
+    stream.window(hr.sliding("1 minute"), emit="final").count().to("sliding")
+    driver = drive(app).feed("events", "k | v | at\nA | 1 | 10:00:01\nA | 1 | 10:00:02").run()
+    driver.advance("20 seconds")
+    assert driver.rows("hours") == []
+    driver.advance("10 seconds")
+    assert [row["count"] for row in driver.rows("hours")] == [2]
+    assert [row["count"] for row in driver.rows("sessions")] == [2]
+    assert [row["count"] for row in driver.rows("sliding")] == [1, 2, 1, 0]
+    driver.feed("events", "k | v | at\nA | 1 | 10:00:40").run()
+    assert [driver.total(name).late for name in ("hours", "sessions", "sliding")] == [1, 1, 1]
 
 
 def test_running_aggregates_need_no_window_and_follow_every_batch(drive: Any) -> None:

@@ -118,8 +118,10 @@ class Source(_Node):
 
     @property
     def time(self) -> str | None:
-        """The column that is the event's time as it stands."""
-        return self.clock.column if isinstance(self.clock, Moment) else None
+        """The column that is the event's time as it stands: a timestamp."""
+        if not isinstance(self.clock, Moment) or dict(self.fields).get(self.clock.column, "timestamp").startswith("string"):
+            return None
+        return self.clock.column if self.clock.unit is None else None
 
 
 @dataclass(frozen=True, kw_only=True)
