@@ -51,7 +51,13 @@ def main() -> int:
         shutil.rmtree(folder, ignore_errors=True)
     table = render(figures, args.rows, up, first)
     text = PAGE.read_text()
-    for mark, found in (("bench", table), ("sliding", slides), ("tables", of_tables), ("floor", floors), ("latency", latencies)):
+    for mark, found in (
+        ("bench", table),
+        ("sliding", slides),
+        ("tables", of_tables),
+        ("floor", floors),
+        ("latency", latencies),
+    ):
         print(found)
         text = re.sub(rf"(?s)(<!-- {mark} -->\n).*(<!-- /{mark} -->)", lambda m, found=found: m[1] + found + "\n" + m[2], text)
     PAGE.write_text(text)

@@ -101,7 +101,7 @@ def _late(end: int, watermark: int, spec: QuerySpec) -> RunError:
     return RunError(
         f"query {spec.name!r}: an event came {durations.text(watermark - end)} too late for its window, which ended {moment}",
         where=window.where,
-        fix='lengthen lateness=, or write late="drop" or late="divert"; the query goes on where it stopped',
+        fix='write late="drop"; the query goes on where it stopped',
     )
 
 

@@ -92,8 +92,9 @@ def watermark(running: StreamingQuery) -> int | None:
 
 
 def micros(text: str) -> int:
-    """A time as Spark's progress writes it."""
-    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1)
+    """A time as Spark's progress writes it; what is observed comes without a zone, in that of the session: UTC."""
+    time = datetime.fromisoformat(text)
+    return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
 
 
 def _batch(query: str, progress: dict[str, Any], late: int, scans: int) -> Batch:

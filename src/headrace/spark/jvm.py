@@ -211,7 +211,8 @@ def sliding(blocks: DataFrame, split: Split, *, size: int, emit: str, mode: str)
 
 def windows(blocks: DataFrame, aggregates: Aggregates, window: Window, *, emit: str, tick: int, mode: str) -> DataFrame:
     door = _jvm(blocks.sparkSession).headrace.kernel.window.WindowOperators
-    shape = (window.kind, window.size, window.every, window.offset, window.unit, window.zone)
+    kind = "fixed" if window.kind in ("tumbling", "hopping") else window.kind
+    shape = (kind, window.size, window.every, window.offset, window.unit, window.zone)
     out = door.windows(blocks._jdf, aggregates.java, *shape, emit.upper(), tick, _mode(blocks, mode))  # pyright: ignore
     return DataFrame(out, blocks.sparkSession)
 

@@ -74,9 +74,21 @@ def too_late(node: TooLate, frame: DataFrame) -> DataFrame:
     frame = _assigned(node.window, frame)
     closed, end = jvm.watermark(frame.sparkSession), F.unix_micros(_END)
     rows = frame.select("*", closed.alias("_closed")).where(end <= F.col("_closed"))
+    if node.window.kind == "cumulating":
+        rows = _further(node.window, rows).where(end <= F.col("_closed"))
     taken = [column(name) for name in node.input.columns]
     by = (F.col("_closed") - end) / 1e6
     return rows.select(*taken, F.col(_START).alias("window_start"), F.col(_END).alias("window_end"), by.alias("late_by"), TIME)
+
+
+def _further(window: Window, frame: DataFrame) -> DataFrame:
+    """Of cumulating windows the first that an event is in -> all of them."""
+    _, last = _period(window)
+    ends = F.array_union(
+        F.sequence(F.unix_micros(_END), F.unix_micros(last), F.lit(window.every)), F.array(F.unix_micros(last))
+    )
+    others = [column(name) for name in frame.columns if name != _END]
+    return frame.select(*others, F.explode(F.transform(ends, F.timestamp_micros)).alias(_END))
 
 
 def _gated(node: Aggregate, frame: DataFrame, end: Column) -> DataFrame:
@@ -97,7 +109,7 @@ def _assigned(window: Window, frame: DataFrame) -> DataFrame:
         case "calendar":
             start, end = _calendar(window)
         case "cumulating":
-            begins, ends = _calendar(window) if window.unit else _fixed(window.size, window.size, window.offset)
+            begins, ends = _period(window)
             into = F.unix_micros(TIME) - F.unix_micros(begins)
             # The first of those that it is in.
             step = _later(begins, (F.floor(into / window.every) + 1).cast("bigint") * window.every)
@@ -112,6 +124,11 @@ def _assigned(window: Window, frame: DataFrame) -> DataFrame:
                 frame = frame.where(_into(window.every, window.offset) < window.size)
     others = [column(name) for name in frame.columns if name != "_window"]
     return frame.select(*others, start.alias(_START), end.alias(_END))
+
+
+def _period(window: Window) -> tuple[Column, Column]:
+    """Of cumulating windows: when the first begins and the last ends."""
+    return _calendar(window) if window.unit else _fixed(window.size, window.size, window.offset)
 
 
 def _fixed(size: int, every: int, offset: int) -> tuple[Column, Column]:
@@ -173,7 +190,8 @@ def _by_kernel(node: Aggregate, frame: DataFrame, kernel: Kernel) -> DataFrame:
     ]
     if node.kind == "table":
         return opened.select(*columns, "_deleted")
-    return opened.select(*columns, timed(F.timestamp_micros("time"), node.lateness or 0))
+    # A row of a stream is what was known then: nothing takes it back.
+    return opened.where("not _deleted").select(*columns, timed(F.timestamp_micros("time"), node.lateness or 0))
 
 
 def _failing(node: Aggregate, window: Window, frame: DataFrame) -> DataFrame:

@@ -39,7 +39,7 @@ final class AsOf extends Operator {
   }
 
   @Override
-  Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
+  protected Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
     long watermark = times.getCurrentWatermarkInMs() * 1000;
     if (hasNull(key)) return with(one(release(input.left(), new History(), watermark)), NO_KEY, counting ? count(input.right()) : 0);
     History known = History.read(versions.get());

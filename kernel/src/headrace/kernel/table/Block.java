@@ -10,7 +10,7 @@ import org.apache.spark.unsafe.Platform;
  * row before and the row after, each as a length (4 bytes, -1 for none) and that many bytes. Rows are Spark's UnsafeRow, or a
  * {@link Pair} of them. A block is read by moving through it: {@code while (block.next())}.
  */
-final class Block {
+public final class Block {
   /** A row that was expected to have a version and has none: a delete, which holds for whatever is known. */
   static final long NO_VERSION = Long.MIN_VALUE;
 
@@ -25,11 +25,11 @@ final class Block {
   private int afterLength;
   private int next = 0;
 
-  Block(byte[] bytes) {
+  public Block(byte[] bytes) {
     this.bytes = bytes;
   }
 
-  boolean next() {
+  public boolean next() {
     if (next >= bytes.length) return false;
     at = next;
     beforeLength = Platform.getInt(bytes, START + at + HEAD);
@@ -45,7 +45,7 @@ final class Block {
     return bytes[at];
   }
 
-  long time() {
+  public long time() {
     return Platform.getLong(bytes, START + at + 1);
   }
 
@@ -53,11 +53,11 @@ final class Block {
     return Platform.getLong(bytes, START + at + 9);
   }
 
-  long version() {
+  public long version() {
     return Platform.getLong(bytes, START + at + 17);
   }
 
-  long sequence() {
+  public long sequence() {
     return Platform.getLong(bytes, START + at + 25);
   }
 
@@ -65,11 +65,16 @@ final class Block {
     return beforeLength < 0 ? null : Arrays.copyOfRange(bytes, beforeAt, beforeAt + beforeLength);
   }
 
-  byte[] after() {
+  public byte[] after() {
     return afterLength < 0 ? null : Arrays.copyOfRange(bytes, afterAt, afterAt + afterLength);
   }
 
-  Change change() {
+  /** Where the row after begins; its length, -1 for none, is in the 4 bytes before. */
+  public int afterAt() {
+    return afterAt;
+  }
+
+  public Change change() {
     return new Change(side(), time(), beforeTime(), version(), sequence(), before(), after());
   }
 

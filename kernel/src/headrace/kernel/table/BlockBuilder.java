@@ -4,25 +4,25 @@ import java.util.Arrays;
 import org.apache.spark.unsafe.Platform;
 
 /** Writes a {@link Block}. */
-final class BlockBuilder {
+public final class BlockBuilder {
   private static final long START = Platform.BYTE_ARRAY_OFFSET;
 
   private byte[] bytes;
   private int size = 0;
 
-  BlockBuilder(int capacity) {
+  public BlockBuilder(int capacity) {
     bytes = new byte[capacity];
   }
 
-  boolean isEmpty() {
+  public boolean isEmpty() {
     return size == 0;
   }
 
-  int size() {
+  public int size() {
     return size;
   }
 
-  void add(Change change) {
+  public void add(Change change) {
     byte[] before = change.before();
     byte[] after = change.after();
     add(
@@ -32,7 +32,7 @@ final class BlockBuilder {
   }
 
   /** Rows are given as Spark gives them: an object (or null for memory outside of the heap), an offset and a length, -1 for none. */
-  void add(
+  public void add(
       byte side, long time, long beforeTime, long version, long sequence,
       Object before, long beforeOffset, int beforeLength,
       Object after, long afterOffset, int afterLength) {
@@ -58,7 +58,7 @@ final class BlockBuilder {
     }
   }
 
-  byte[] build() {
+  public byte[] build() {
     return size == bytes.length ? bytes : Arrays.copyOf(bytes, size);
   }
 }

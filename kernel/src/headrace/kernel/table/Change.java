@@ -3,7 +3,7 @@ package headrace.kernel.table;
 import java.util.Arrays;
 
 /** One change of a table, or one event: then {@code after} is the event and there is nothing before. */
-record Change(byte side, long time, long beforeTime, long version, long sequence, byte[] before, byte[] after) {
+public record Change(byte side, long time, long beforeTime, long version, long sequence, byte[] before, byte[] after) {
   static boolean same(byte[] one, byte[] other) {
     return one == other || (one != null && other != null && Arrays.equals(one, other));
   }

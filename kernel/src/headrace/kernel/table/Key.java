@@ -11,7 +11,7 @@ import org.apache.spark.unsafe.Platform;
  * <p>Spark sorts what it groups, by the first 8 bytes as long as these differ. Those of a row say which of its columns are null, and so
  * are the same in all keys; with the hash before them a whole key is compared only with its like.
  */
-final class Key {
+public final class Key {
   private static final int HASH = 8;
   private static final long START = Platform.BYTE_ARRAY_OFFSET;
 
@@ -33,7 +33,7 @@ final class Key {
   }
 
   /** The row of a key that came back as bytes. */
-  static byte[] row(byte[] bytes) {
+  public static byte[] row(byte[] bytes) {
     return Arrays.copyOfRange(bytes, HASH, bytes.length);
   }
 

@@ -32,7 +32,7 @@ final class Lookup extends Operator {
   }
 
   @Override
-  Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
+  protected Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
     if (hasNull(key)) return with(joined(input.left(), new long[0], new Kept[] {Kept.NONE}), NO_KEY, versioned ? count(input.right()) : 0);
     Kept before = Kept.read(newest.get());
     if (input.right().isEmpty()) return joined(input.left(), new long[0], new Kept[] {before});

@@ -31,7 +31,7 @@ final class Newest extends Operator {
   }
 
   @Override
-  Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
+  protected Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
     if (hasNull(key) && !nullKeys) return with(none(), NO_KEY, count(input.left()));
     Kept before = Kept.read(newest.get());
     Kept kept = before;

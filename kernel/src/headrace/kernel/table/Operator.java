@@ -17,18 +17,22 @@ import scala.Tuple2;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** A stateful operator: blocks of one key in, blocks out. What it keeps begins with a format number (docs in ARCHITECTURE.md). */
-abstract class Operator extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>, byte[]> {
+public abstract class Operator extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>, byte[]> {
   /** The side of changes that are given on. */
-  static final byte OUT = 0;
+  public static final byte OUT = 0;
 
   /** A block that begins with one of these only says how many changes were left out: out of date, or without a key. */
-  static final byte STALE = 100;
+  protected static final byte STALE = 100;
 
   static final byte NO_KEY = 101;
-  static final int ENOUGH = 1 << 16;
+
+  /** Likewise: how many windows events came too late for. */
+  protected static final byte LATE = 102;
+
+  public static final int ENOUGH = 1 << 16;
 
   /** The blocks of a batch, by side. An operator that reads none of a side's blocks twice can let go of them as it goes. */
-  record Input(List<byte[]> left, List<byte[]> right) {
+  public record Input(List<byte[]> left, List<byte[]> right) {
     static Input of(scala.collection.Iterator<Tuple2<byte[], byte[]>> rows) {
       Input input = new Input(new ArrayList<>(), new ArrayList<>());
       while (rows.hasNext()) {
@@ -40,7 +44,7 @@ abstract class Operator extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>
     }
   }
 
-  abstract Iterator<byte[]> handle(byte[] key, Input input, TimerValues times);
+  protected abstract Iterator<byte[]> handle(byte[] key, Input input, TimerValues times);
 
   @Override
   public final scala.collection.Iterator<byte[]> handleInputRows(
@@ -48,7 +52,7 @@ abstract class Operator extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>
     return CollectionConverters.asScala(handle(Key.row(key), Input.of(rows), times));
   }
 
-  final ValueState<byte[]> value(String name) {
+  protected final ValueState<byte[]> value(String name) {
     return getHandle().getValueState(name, Encoders.BINARY(), TTLConfig.NONE());
   }
 
@@ -56,7 +60,7 @@ abstract class Operator extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>
     return getHandle().getListState(name, Encoders.BINARY(), TTLConfig.NONE());
   }
 
-  final MapState<String, byte[]> map(String name) {
+  protected final MapState<String, byte[]> map(String name) {
     return getHandle().getMapState(name, Encoders.STRING(), Encoders.BINARY(), TTLConfig.NONE());
   }
 
@@ -79,7 +83,7 @@ abstract class Operator extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>
     return block.isEmpty() ? none() : List.of(block.build()).iterator();
   }
 
-  static Iterator<byte[]> with(Iterator<byte[]> blocks, byte what, int count) {
+  protected static Iterator<byte[]> with(Iterator<byte[]> blocks, byte what, int count) {
     if (count == 0) return blocks;
     List<byte[]> all = new ArrayList<>(List.of(ByteBuffer.allocate(5).put(what).putInt(count).array()));
     blocks.forEachRemaining(all::add);

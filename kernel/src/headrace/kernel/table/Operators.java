@@ -51,7 +51,7 @@ public final class Operators {
     return run(blocks, new TableAggregate(split.calls(), whole), TimeMode.None(), mode);
   }
 
-  private static Dataset<Row> run(Dataset<Row> blocks, Operator operator, TimeMode time, OutputMode mode) {
+  public static Dataset<Row> run(Dataset<Row> blocks, Operator operator, TimeMode time, OutputMode mode) {
     return blocks
         .groupBy("key")
         .as(Encoders.BINARY(), Encoders.tuple(Encoders.BINARY(), Encoders.BINARY()))

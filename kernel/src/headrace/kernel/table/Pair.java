@@ -3,10 +3,10 @@ package headrace.kernel.table;
 import org.apache.spark.unsafe.Platform;
 
 /** Two rows, either of which may be missing, in one array: the length of the first (-1: none), the first, then the second, if any. */
-final class Pair {
+public final class Pair {
   private Pair() {}
 
-  static byte[] of(byte[] left, byte[] right) {
+  public static byte[] of(byte[] left, byte[] right) {
     int leftLength = left == null ? 0 : left.length;
     byte[] both = new byte[5 + leftLength + (right == null ? 0 : right.length)];
     Platform.putInt(both, Platform.BYTE_ARRAY_OFFSET, left == null ? -1 : leftLength);

@@ -40,7 +40,7 @@ final class Settle extends Operator {
   }
 
   @Override
-  Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
+  protected Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
     byte[] kept = state.get();
     List<Counted> rows = read(kept);
     Counted told = rows.isEmpty() || kept[1] == 0 ? null : rows.get(0);

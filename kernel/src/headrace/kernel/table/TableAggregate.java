@@ -45,7 +45,7 @@ final class TableAggregate extends Operator {
   }
 
   @Override
-  Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
+  protected Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
     byte[] kept = state.get();
     read(kept);
     long time = Long.MIN_VALUE;

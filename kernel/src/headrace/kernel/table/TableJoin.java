@@ -61,7 +61,7 @@ final class TableJoin extends Operator {
   }
 
   @Override
-  Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
+  protected Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
     boolean matches = !hasNull(key);
     stale = 0;
     int lost = matches ? 0 : keyless(leftSide, input.left()) + keyless(rightSide, input.right());

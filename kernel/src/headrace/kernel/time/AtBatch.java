@@ -11,7 +11,7 @@ final class AtBatch extends Rule<LogicalPlan> {
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
     Moment moment = Moment.now();
-    return moment == null ? plan : (LogicalPlan) plan.transformAllExpressions(at(moment));
+    return moment == null ? plan : plan.transformAllExpressions(at(moment));
   }
 
   private static PartialFunction<Expression, Expression> at(Moment moment) {

@@ -50,6 +50,12 @@ public final class Anew {
       case COUNT -> (long) arguments(call, rows).size();
       case COUNT_DISTINCT -> (long) new HashSet<>(arguments(call, rows)).size();
       case SUM, AVERAGE -> sum(call, rows);
+      case VAR_POP, VAR_SAMP -> variance(call, rows, call.kind() == Call.Kind.VAR_SAMP);
+      case STDDEV_POP, STDDEV_SAMP -> {
+        Double variance = variance(call, rows, call.kind() == Call.Kind.STDDEV_SAMP);
+        yield variance == null ? null : Math.sqrt(variance);
+      }
+      case PERCENTILE -> throw new IllegalArgumentException("what is not exact can't be compared");
       case MIN, MAX -> first(values(call, rows, call.first(), call.kind() == Call.Kind.MAX));
       case MIN_BY, MAX_BY -> first(values(call, rows, call.first() + 1, call.kind() == Call.Kind.MAX_BY));
       case SMALLEST_BY, LARGEST_BY -> {
@@ -92,6 +98,20 @@ public final class Anew {
     if (special != 0) return special;
     // With so many digits that what lies half way between two doubles is seen to.
     return (average ? sum.divide(BigDecimal.valueOf(count), new MathContext(sum.precision() + 60)) : sum).doubleValue();
+  }
+
+  private static Double variance(Call call, List<Entry> rows, boolean sample) {
+    List<Double> values = rows.stream().map(row -> (Double) row.values[call.first()]).filter(value -> value != null).toList();
+    int divisor = values.size() - (sample ? 1 : 0);
+    if (values.isEmpty() || divisor == 0) return null;
+    if (!values.stream().allMatch(Double::isFinite)) return Double.NaN;
+    BigDecimal count = BigDecimal.valueOf(values.size());
+    BigDecimal sum = BigDecimal.ZERO;
+    for (Double value : values) sum = sum.add(new BigDecimal(value));
+    BigDecimal above = BigDecimal.ZERO;
+    // Each value's distance from the mean, times their number, so that there is nothing to round.
+    for (Double value : values) above = above.add(new BigDecimal(value).multiply(count).subtract(sum).pow(2));
+    return above.divide(count.pow(2).multiply(BigDecimal.valueOf(divisor)), new MathContext(above.precision() + 60)).doubleValue();
   }
 
   private static Object first(List<Object> values) {

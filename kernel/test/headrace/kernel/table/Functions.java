@@ -36,6 +36,10 @@ public final class Functions {
         call(Kind.SUM, 3, FILTER, 0, false, DOUBLE),
         call(Kind.AVERAGE, 0, -1, 0, false, DOUBLE),
         call(Kind.AVERAGE, 3, -1, 0, false, DOUBLE),
+        call(Kind.VAR_POP, 3, -1, 0, false, DOUBLE),
+        call(Kind.VAR_SAMP, 3, FILTER, 0, false, DOUBLE),
+        call(Kind.STDDEV_POP, 3, FILTER, 0, false, DOUBLE),
+        call(Kind.STDDEV_SAMP, 3, -1, 0, false, DOUBLE),
         call(Kind.LIST, 0, -1, 0, false, DataTypes.createArrayType(INT)),
         call(Kind.LIST, 2, FILTER, 0, false, DataTypes.createArrayType(STRING)),
         call(Kind.SET, 2, -1, 0, false, DataTypes.createArrayType(STRING)));

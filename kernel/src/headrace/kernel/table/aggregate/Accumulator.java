@@ -20,6 +20,8 @@ abstract class Accumulator {
       case COUNT -> new Counts(call);
       case COUNT_DISTINCT -> new Distinct(call, maps.get());
       case SUM, AVERAGE -> new Sums(call);
+      case VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP -> new Moments(call);
+      case PERCENTILE -> new Sketch(call);
       default -> new Ordered(call, maps);
     };
   }

@@ -10,25 +10,30 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.unsafe.Platform;
 
 /** The aggregates of one group at a time: read, changed by its rows, asked for their results, written. */
 public final class Group {
   private final Accumulator[] accumulators;
   private final UnsafeProjection projection;
-  private final int arguments;
+  private final UnsafeRow values;
   private long rows;
 
   /** {@code maps} gives a map of the state to each call that needs one, always in the same order. */
   public Group(Calls calls, Supplier<MapState<String, byte[]>> maps) {
     this.accumulators = Arrays.stream(calls.calls()).map(call -> Accumulator.of(call, maps)).toArray(Accumulator[]::new);
     this.projection = UnsafeProjection.create(Arrays.stream(calls.calls()).map(Call::result).toArray(DataType[]::new));
-    this.arguments = calls.arguments();
+    this.values = new UnsafeRow(calls.arguments());
   }
 
   /** A row of arguments comes (by = 1) or goes (by = -1); in a batch all that come are told before those that go. */
   public void change(byte[] row, int by, long time) {
-    UnsafeRow values = new UnsafeRow(arguments);
-    values.pointTo(row, row.length);
+    change(row, 0, row.length, by, time);
+  }
+
+  /** A row that lies somewhere in these bytes. */
+  public void change(byte[] bytes, int at, int length, int by, long time) {
+    values.pointTo(bytes, Platform.BYTE_ARRAY_OFFSET + at, length);
     rows += by;
     for (Accumulator accumulator : accumulators) accumulator.change(values, by, time);
   }
@@ -39,9 +44,14 @@ public final class Group {
 
   public byte[] result() {
     Object[] results = new Object[accumulators.length];
-    for (int i = 0; i < results.length; i++) results[i] = accumulators[i].result();
+    results(results, 0);
     // A copy: the projection uses its buffer again.
     return projection.apply(new GenericInternalRow(results)).copy().getBytes();
+  }
+
+  /** The results, as Spark's values, from this place on. */
+  public void results(Object[] values, int from) {
+    for (int i = 0; i < accumulators.length; i++) values[from + i] = accumulators[i].result();
   }
 
   public void read(DataInputStream in) throws IOException {

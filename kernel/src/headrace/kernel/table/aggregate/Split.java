@@ -13,7 +13,9 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.ApproximatePercentile;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Average;
+import org.apache.spark.sql.catalyst.expressions.aggregate.CentralMomentAgg;
 import org.apache.spark.sql.catalyst.expressions.aggregate.CollectList;
 import org.apache.spark.sql.catalyst.expressions.aggregate.CollectSet;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
@@ -24,8 +26,13 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.MaxBy;
 import org.apache.spark.sql.catalyst.expressions.aggregate.MaxMinByK;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
 import org.apache.spark.sql.catalyst.expressions.aggregate.MinBy;
+import org.apache.spark.sql.catalyst.expressions.aggregate.StddevPop;
+import org.apache.spark.sql.catalyst.expressions.aggregate.StddevSamp;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Sum;
+import org.apache.spark.sql.catalyst.expressions.aggregate.VariancePop;
+import org.apache.spark.sql.catalyst.expressions.aggregate.VarianceSamp;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.classic.ExpressionUtils;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataType;
@@ -101,6 +108,10 @@ public final class Split {
     }
     if (function instanceof Sum sum) return add(call, Kind.SUM, List.of(numeric(sum.child(), call)), 0, false);
     if (function instanceof Average average) return add(call, Kind.AVERAGE, List.of(numeric(average.child(), call)), 0, false);
+    if (function instanceof CentralMomentAgg moment) return add(call, kind(moment, call), List.of(numeric(moment.child(), call)), 0, false);
+    if (function instanceof ApproximatePercentile percentile) {
+      return add(call, Kind.PERCENTILE, List.of(numeric(percentile.child(), call)), 0, false, parts(percentile.percentageExpression()));
+    }
     if (function instanceof Min min) return add(call, Kind.MIN, List.of(ordered(min.child(), call)), 1, false);
     if (function instanceof Max max) return add(call, Kind.MAX, List.of(ordered(max.child(), call)), 1, false);
     if (function instanceof MinBy by) return add(call, Kind.MIN_BY, List.of(by.valueExpr(), ordered(by.orderingExpr(), call)), 1, true);
@@ -116,7 +127,21 @@ public final class Split {
     throw refused(call);
   }
 
-  private Call add(AggregateExpression call, Kind kind, List<Expression> values, int most, boolean nulls) {
+  private static Kind kind(CentralMomentAgg moment, AggregateExpression call) {
+    if (moment instanceof VariancePop) return Kind.VAR_POP;
+    if (moment instanceof VarianceSamp) return Kind.VAR_SAMP;
+    if (moment instanceof StddevPop) return Kind.STDDEV_POP;
+    if (moment instanceof StddevSamp) return Kind.STDDEV_SAMP;
+    throw refused(call);
+  }
+
+  /** One number, or an array of them; Spark has seen to it that they are constants between 0 and 1. */
+  private static double[] parts(Expression percentage) {
+    Object value = percentage.eval(null);
+    return value instanceof ArrayData many ? many.toDoubleArray() : new double[] {(Double) value};
+  }
+
+  private Call add(AggregateExpression call, Kind kind, List<Expression> values, int most, boolean nulls, double... parts) {
     int first = arguments.size();
     for (Expression value : values) arguments.add(ExpressionUtils.column(value));
     int filter = -1;
@@ -124,7 +149,7 @@ public final class Split {
       filter = arguments.size();
       arguments.add(ExpressionUtils.column(call.filter().get()));
     }
-    return new Call(kind, first, values.stream().map(Expression::dataType).toArray(DataType[]::new), filter, most, nulls, call.dataType());
+    return new Call(kind, first, values.stream().map(Expression::dataType).toArray(DataType[]::new), filter, most, nulls, call.dataType(), parts);
   }
 
   private static Expression numeric(Expression value, AggregateExpression call) {

@@ -28,7 +28,9 @@ final class Sums extends Accumulator {
 
   private long count;
   private long whole;
+  /** What is neither a small whole number nor a double. */
   private BigDecimal rest = BigDecimal.ZERO;
+  private Binary real = Binary.ZERO;
   private long notANumber;
   private long plusInfinity;
   private long minusInfinity;
@@ -63,7 +65,7 @@ final class Sums extends Accumulator {
     if (Double.isNaN(value)) notANumber += by;
     else if (value == Double.POSITIVE_INFINITY) plusInfinity += by;
     else if (value == Double.NEGATIVE_INFINITY) minusInfinity += by;
-    else add(new BigDecimal(value), by);
+    else real = by > 0 ? real.plus(Binary.of(value)) : real.minus(Binary.of(value));
   }
 
   private void add(BigDecimal value, int by) {
@@ -81,6 +83,7 @@ final class Sums extends Accumulator {
       return plusInfinity > 0 ? Double.POSITIVE_INFINITY : Double.NEGATIVE_INFINITY;
     }
     boolean average = call.kind() == Call.Kind.AVERAGE;
+    if (isReal()) return real.over(average ? count : 1);
     if (rest.signum() == 0) {
       if (type instanceof LongType) return whole;
       // Both are doubles as they are, so the quotient is rounded once.
@@ -100,6 +103,10 @@ final class Sums extends Accumulator {
     return (average ? sum.divide(BigDecimal.valueOf(count), new MathContext(sum.precision() + 40)) : sum).doubleValue();
   }
 
+  private boolean isReal() {
+    return call.argument() instanceof DoubleType || call.argument() instanceof FloatType;
+  }
+
   private ArithmeticException overflow() {
     return new ArithmeticException("a sum does not fit into " + call.result().simpleString());
   }
@@ -113,6 +120,9 @@ final class Sums extends Accumulator {
     minusInfinity = in.readLong();
     int scale = in.readInt();
     rest = new BigDecimal(new BigInteger(in.readNBytes(in.readInt())), scale);
+    if (!isReal()) return;
+    real = Binary.of(rest);
+    rest = BigDecimal.ZERO;
   }
 
   @Override
@@ -122,8 +132,9 @@ final class Sums extends Accumulator {
     out.writeLong(notANumber);
     out.writeLong(plusInfinity);
     out.writeLong(minusInfinity);
-    out.writeInt(rest.scale());
-    byte[] unscaled = rest.unscaledValue().toByteArray();
+    BigDecimal sum = isReal() ? real.decimal() : rest;
+    out.writeInt(sum.scale());
+    byte[] unscaled = sum.unscaledValue().toByteArray();
     out.writeInt(unscaled.length);
     out.write(unscaled);
   }
@@ -132,5 +143,6 @@ final class Sums extends Accumulator {
   void clear() {
     count = whole = notANumber = plusInfinity = minusInfinity = 0;
     rest = BigDecimal.ZERO;
+    real = Binary.ZERO;
   }
 }

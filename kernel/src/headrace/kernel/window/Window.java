@@ -1,0 +1,140 @@
+package headrace.kernel.window;
+
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * A window of a key, while it is open: how many events it has, what the functions keep of them, and what was told of it.
+ *
+ * <p>Its buffer is unpacked when it is needed. The row that was told is kept only if the window has changed since; else it can be made
+ * again of the buffer.
+ */
+final class Window {
+  private static final long NEVER = Long.MIN_VALUE;
+
+  private final Results results;
+  private Span span;
+  private long events = 0;
+  private long toldAt = NEVER;
+  private byte[] told;
+  private byte[] packed;
+  private InternalRow buffer;
+  private boolean touched = false;
+
+  private Window(Results results, Span span) {
+    this.results = results;
+    this.span = span;
+  }
+
+  /** Without events. */
+  static Window empty(Results results, Span span) {
+    Window window = new Window(results, span);
+    window.buffer = results.buffers().empty();
+    return window;
+  }
+
+  Span span() {
+    return span;
+  }
+
+  boolean hasEvents() {
+    return events > 0;
+  }
+
+  /** Whether events came since it was told or read. */
+  boolean isTouched() {
+    return touched;
+  }
+
+  boolean wasTold() {
+    return toldAt != NEVER;
+  }
+
+  /** For which time it was told last. */
+  long toldAt() {
+    return toldAt;
+  }
+
+  void add(Event event) {
+    change();
+    events++;
+    UnsafeRow row = new UnsafeRow(results.arguments());
+    row.pointTo(event.row(), event.row().length);
+    results.buffers().update(buffer, row);
+  }
+
+  /** Adds the events of another window, as ones that came after those of this one. */
+  void add(Window other) {
+    change();
+    other.change();
+    events += other.events;
+    results.buffers().merge(buffer, other.buffer);
+  }
+
+  /** The window of a session becomes longer. */
+  void stretch(long end) {
+    change();
+    span = new Span(span.start(), Math.max(span.end(), end));
+  }
+
+  private void change() {
+    if (wasTold()) told();
+    unpack();
+    packed = null;
+    touched = true;
+  }
+
+  /** The row that was told last. */
+  byte[] told() {
+    if (told == null) told = row(false);
+    return told;
+  }
+
+  /** The row to be told of it now. */
+  byte[] row(boolean last) {
+    unpack();
+    return results.row(span, last, buffer);
+  }
+
+  /** The row of a part of it, which is told for good. */
+  byte[] row(Span part) {
+    unpack();
+    return results.row(part, true, buffer);
+  }
+
+  void tell(long time) {
+    told = null;
+    toldAt = time;
+    touched = false;
+  }
+
+  private void unpack() {
+    if (buffer == null) buffer = results.buffers().read(packed);
+  }
+
+  /** Start, end, number of events, when it was told, that row if it is not of this buffer, the buffer. */
+  void write(DataOutputStream out) throws IOException {
+    out.writeLong(span.start());
+    out.writeLong(span.end());
+    out.writeLong(events);
+    out.writeLong(toldAt);
+    out.writeInt(told == null ? -1 : told.length);
+    if (told != null) out.write(told);
+    if (packed == null) packed = results.buffers().write(buffer);
+    out.writeInt(packed.length);
+    out.write(packed);
+  }
+
+  static Window read(Results results, DataInputStream in) throws IOException {
+    Window window = new Window(results, new Span(in.readLong(), in.readLong()));
+    window.events = in.readLong();
+    window.toldAt = in.readLong();
+    int length = in.readInt();
+    window.told = length < 0 ? null : in.readNBytes(length);
+    window.packed = in.readNBytes(in.readInt());
+    return window;
+  }
+}

@@ -1,0 +1,123 @@
+package headrace.kernel.window;
+
+import headrace.kernel.Tws;
+import headrace.kernel.table.Block;
+import headrace.kernel.table.BlockBuilder;
+import headrace.kernel.table.Change;
+import headrace.kernel.table.Rows;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.apache.spark.sql.streaming.ExpiredTimerInfo;
+import org.apache.spark.sql.streaming.OutputMode;
+import org.apache.spark.sql.streaming.StatefulProcessor;
+import org.apache.spark.sql.streaming.TimeMode;
+import org.apache.spark.sql.streaming.TimerValues;
+import scala.Tuple2;
+import scala.collection.Iterator;
+
+/** Windows on {@link Tws}, batch by batch as Spark runs them: the rows of a batch see its watermark and come before its timers. */
+final class Timed {
+  private final Tws<byte[], Tuple2<byte[], byte[]>, byte[]> tws;
+  private long watermark = 0;
+
+  Timed(Windows windows) {
+    tws = new Tws<>(new Ahead(windows), block -> Long.MAX_VALUE);
+  }
+
+  private final class Ahead extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>, byte[]> {
+    private final Windows windows;
+
+    Ahead(Windows windows) {
+      this.windows = windows;
+    }
+
+    @Override
+    public void init(OutputMode mode, TimeMode time) {
+      windows.setHandle(getHandle());
+      windows.init(mode, time);
+    }
+
+    @Override
+    public Iterator<byte[]> handleInputRows(byte[] key, Iterator<Tuple2<byte[], byte[]>> rows, TimerValues times) {
+      return windows.handleInputRows(key, rows, new TimerValues() {
+        @Override
+        public long getCurrentProcessingTimeInMs() {
+          return times.getCurrentProcessingTimeInMs();
+        }
+
+        @Override
+        public long getCurrentWatermarkInMs() {
+          return watermark;
+        }
+      });
+    }
+
+    @Override
+    public Iterator<byte[]> handleExpiredTimer(byte[] key, TimerValues times, ExpiredTimerInfo timer) {
+      return windows.handleExpiredTimer(key, times, timer);
+    }
+  }
+
+  /** A batch: the events of each key, in any order and any blocks, and the watermark in milliseconds. */
+  List<Change> batch(long watermark, Map<String, List<Event>> events, Random chance) {
+    boolean moves = watermark > this.watermark;
+    this.watermark = watermark;
+    List<Change> told = new ArrayList<>();
+    events.forEach((key, some) -> told.addAll(feed(key, some, chance)));
+    if (moves) told.addAll(changes(tws.watermark(watermark)));
+    return told;
+  }
+
+  private List<Change> feed(String key, List<Event> events, Random chance) {
+    List<Event> shuffled = new ArrayList<>(events);
+    Collections.shuffle(shuffled, chance);
+    List<byte[]> blocks = new ArrayList<>();
+    BlockBuilder block = new BlockBuilder(64);
+    for (Event event : shuffled) {
+      block.add(new Change((byte) 0, event.time(), 0, event.closed(), event.sequence(), null, event.row()));
+      if (chance.nextInt(3) > 0) continue;
+      blocks.add(block.build());
+      block = new BlockBuilder(1);
+    }
+    if (!block.isEmpty()) blocks.add(block.build());
+    @SuppressWarnings({"unchecked", "rawtypes"})
+    Tuple2<byte[], byte[]>[] rows = blocks.stream().map(bytes -> new Tuple2<>(group(key), bytes)).toArray(Tuple2[]::new);
+    List<Change> told = changes(tws.feed(group(key), rows));
+    // What is kept or told must not lie in the blocks.
+    for (byte[] bytes : blocks) Arrays.fill(bytes, (byte) 0xAA);
+    return told;
+  }
+
+  byte[] kept(String key) {
+    return tws.value("windows", group(key));
+  }
+
+  void keep(String key, byte[] state) {
+    tws.keep("windows", group(key), state);
+  }
+
+  static byte[] key(String key) {
+    return Rows.of(key).bytes();
+  }
+
+  /** As Spark groups by it: 8 bytes, of which the operator knows nothing, and the key. */
+  private static byte[] group(String key) {
+    byte[] row = key(key);
+    byte[] group = new byte[8 + row.length];
+    System.arraycopy(row, 0, group, 8, row.length);
+    return group;
+  }
+
+  private static List<Change> changes(List<byte[]> blocks) {
+    List<Change> changes = new ArrayList<>();
+    for (byte[] bytes : blocks) {
+      Block block = new Block(bytes);
+      while (block.next()) changes.add(block.change());
+    }
+    return changes;
+  }
+}
