@@ -25,6 +25,7 @@ from headrace.version import __version__
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "performance.md"
 SYMBOLS, PARTITIONS = 1000, 4
+PARTS = ("bench", "sliding", "tables", "floor", "latency")
 JOBS = {"count": "count per key", "window": "5 s tumbling min/max/avg/count"}
 
 
@@ -32,6 +33,7 @@ def main() -> int:
     options = argparse.ArgumentParser(prog="make bench")
     options.add_argument("--rows", type=int, default=2_000_000)
     options.add_argument("--passes", type=int, default=5, help="the first is cold, the best of the others is warm")
+    options.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="measure these parts alone")
     args = options.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="headrace-bench-"))
     config = Config.load({"broker": "embedded"}, cwd=folder, environ={})
@@ -40,28 +42,32 @@ def main() -> int:
         connection = connect.connect(config)
         up = time.monotonic() - began
         fill(connection, args.rows)
-        figures = {(impl, job): measure(connection, folder, impl, job, args) for job in JOBS for impl in ("plain", "headrace")}
-        first = first_result(connection, folder)
-        slides = sliding.table(connection, folder)
-        of_tables = tables.table(connection, folder, args.rows)
-        floors = floor.table(connection, folder)
-        latencies = latency.table(connection, folder)
+        parts = {
+            "bench": lambda: jobs(connection, folder, args, up),
+            "sliding": lambda: sliding.table(connection, folder),
+            "tables": lambda: tables.table(connection, folder, args.rows),
+            "floor": lambda: floor.table(connection, folder),
+            "latency": lambda: latency.table(connection, folder),
+        }
+        for mark in args.only:
+            found = parts[mark]()
+            print(found, flush=True)
+            write(mark, found)
     finally:
         embedded.down(config)
         shutil.rmtree(folder, ignore_errors=True)
-    table = render(figures, args.rows, up, first)
-    text = PAGE.read_text()
-    for mark, found in (
-        ("bench", table),
-        ("sliding", slides),
-        ("tables", of_tables),
-        ("floor", floors),
-        ("latency", latencies),
-    ):
-        print(found)
-        text = re.sub(rf"(?s)(<!-- {mark} -->\n).*(<!-- /{mark} -->)", lambda m, found=found: m[1] + found + "\n" + m[2], text)
-    PAGE.write_text(text)
     return 0
+
+
+def write(mark: str, found: str) -> None:
+    """Into the page, between the marks of that name."""
+    text = PAGE.read_text()
+    PAGE.write_text(re.sub(rf"(?s)(<!-- {mark} -->\n).*(<!-- /{mark} -->)", lambda m: m[1] + found + "\n" + m[2], text))
+
+
+def jobs(connection: Connection, folder: Path, args: argparse.Namespace, up: float) -> str:
+    figures = {(impl, job): measure(connection, folder, impl, job, args) for job in JOBS for impl in ("plain", "headrace")}
+    return render(figures, args.rows, up, first_result(connection, folder))
 
 
 def fill(connection: Connection, rows: int) -> None:

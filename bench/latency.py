@@ -48,9 +48,9 @@ def join() -> hr.App:
 
 
 JOBS: dict[str, tuple[str, Callable[[], hr.App]]] = {
+    "join": ("join with a table", join),
     "count": ("count per key", count),
     "select": ("where, select", select),
-    "join": ("join with a table", join),
 }
 
 

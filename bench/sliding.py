@@ -53,7 +53,7 @@ def main() -> None:
 
 def table(connection: Connection, folder: Path) -> str:
     lines = [
-        "Average of the last minute's trades at every trade that comes or leaves, 1,000 keys, without the cost of writing results.",
+        "The average at every trade that comes or leaves a window, 1,000 keys, without the cost of writing results.",
         "",
         "| window | events/s, warm | cost of an event, beside 10 seconds | rows of state |",
         "|---|---|---|---|",
