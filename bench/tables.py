@@ -166,7 +166,7 @@ def table(connection: Connection, folder: Path, rows: int) -> str:
         f"Records a second, warm, without the cost of writing results. {rows:,} records with a payload of 80 bytes,",
         "every tenth of which changes a row of the table; the others are joined with it.",
         "",
-        "| stream and table | reading alone | `transformWithState` | with pandas | Headrace | of reading | of `transformWithState` |",
+        "| stream and table | reading alone | `transformWithState` | with pandas | Headrace | of reading | of that API |",
         "|---|---|---|---|---|---|---|",
     ]
     for title, suffix in (("1,000 keys", ""), ("1,000,000 keys", "-million")):

@@ -255,3 +255,20 @@ def test_the_content_of_a_key_and_the_time_belong_to_the_state(project: Any, top
     run(app("upper(k)"), project)
     with pytest.raises(StateError, match=r"k2=upper\(k\)"):
         run(app("lower(k)"), project)
+
+
+def test_a_window_longer_than_its_topic_remembers_is_told_at_its_line(project: Any, topic: str) -> None:
+    topics.create(project.connection, f"{topic}-short", config={"retention.ms": "60000"})
+    said: list[str] = []
+
+    class Heard(Silent):
+        def say(self, text: str) -> None:
+            said.append(text)
+
+    app = hr.App(f"short-{topic}")
+    stream = app.stream(f"{topic}-short", schema="k int, v int", lateness="1 second").key_by("k")
+    stream.window(hr.tumbling("1 hour")).count().to(f"{topic}-hours")
+    runtime.run(app, until="now", flags={"broker": project.address}, display=Heard())
+    (note,) = [text for text in said if "longer than the topic" in text]
+    assert "test_run.py:" in note
+    assert "(1 minute)" in note

@@ -129,13 +129,24 @@ def ids(connection: Connection, names: Collection[str]) -> dict[str, str]:
 def describe(connection: Connection, name: str) -> Description:
     count = require(connection, name)
     ranges = offsets(connection, [(name, number) for number in range(count)])
+    entries = _config(connection, name).values()
+    own = {e.name: str(e.value) for e in entries if e.source == kafka.ConfigSource.DYNAMIC_TOPIC_CONFIG.value}
+    return Description(name, tuple(Partition(n, *ranges[name, n]) for n in range(count)), dict(sorted(own.items())))
+
+
+def retention(connection: Connection, name: str) -> int | None:
+    """For how many milliseconds a topic keeps its records; None for those it does not forget by their age."""
+    entries = _config(connection, name)
+    millis = int(entries["retention.ms"].value)
+    return None if millis < 0 or "delete" not in str(entries["cleanup.policy"].value) else millis
+
+
+def _config(connection: Connection, name: str) -> dict[str, Any]:
     resource = kafka.ConfigResource(kafka.ConfigResource.Type.TOPIC, name)
     try:
-        entries = connection.admin.describe_configs([resource], request_timeout=SECONDS)[resource].result()
+        return connection.admin.describe_configs([resource], request_timeout=SECONDS)[resource].result()
     except KafkaException as e:
         raise _refused(f"can't describe topic {name}", e) from e
-    own = {e.name: str(e.value) for e in entries.values() if e.source == kafka.ConfigSource.DYNAMIC_TOPIC_CONFIG.value}
-    return Description(name, tuple(Partition(n, *ranges[name, n]) for n in range(count)), dict(sorted(own.items())))
 
 
 def delete(connection: Connection, name: str) -> None:

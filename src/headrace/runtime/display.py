@@ -146,6 +146,14 @@ def _rate(value: float) -> str:
 
 
 def _clock(batch: Batch) -> str:
-    """The watermark and, of several sources, the one that holds it back."""
+    """The watermark and, of several topics, the one that holds it back and how far the others are."""
     time = "-" if batch.watermark is None else batch.watermark.replace("T", " ").removesuffix("Z").removesuffix(".000")
-    return time + (f" (by {batch.held_by})" if batch.held_by else "")
+    if batch.held_by is None:
+        return time
+    slowest = batch.newest.get(batch.held_by)
+    ahead = [
+        topic if slowest is None else f"{topic} {(newest - slowest) / 1e6:,.0f} s"
+        for topic, newest in batch.newest.items()
+        if topic != batch.held_by
+    ]
+    return f"{time} (by {batch.held_by}{'; ahead: ' + ', '.join(ahead) if ahead else ''})"

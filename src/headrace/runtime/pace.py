@@ -13,12 +13,13 @@ class Pace:
     def __init__(self, spec: QuerySpec, now: float) -> None:
         self._sources = [source for source in spec.sources if source.lateness is not None]
         self._reach = reach(spec.node)
-        self._newest: dict[str, int] = {}
+        self.newest: dict[str, int] = {}
+        """The latest event times of the topics."""
         self._heard = {source.topic: now for source in self._sources}
 
     def note(self, batch: Batch, now: float) -> None:
         for topic, time in batch.newest.items():
-            self._newest[topic] = max(self._newest.get(topic, 0), time)
+            self.newest[topic] = max(self.newest.get(topic, 0), time)
             self._heard[topic] = now
 
     def slowest(self) -> str | None:
@@ -31,11 +32,11 @@ class Pace:
         """How far time has come where nobody said so; `watermark` is the query's, for sources not heard of in this run."""
         if watermark is not None:
             for source in self._sources:
-                self._newest.setdefault(source.topic, watermark + (source.lateness or 0))
+                self.newest.setdefault(source.topic, watermark + (source.lateness or 0))
         quiet = {source.topic: (now - self._heard[source.topic]) * 1e6 for source in self._sources}
         close = [source.close_after for source in self._sources if source.close_after is not None]
-        if close and self._newest and all(quiet[source.topic] >= max(close) for source in self._sources):
-            end = max(self._newest.values()) + self._reach
+        if close and self.newest and all(quiet[source.topic] >= max(close) for source in self._sources):
+            end = max(self.newest.values()) + self._reach
             return {source: end + (source.lateness or 0) for source in self._sources}
         found: dict[Source, int] = {}
         idle = [
@@ -48,7 +49,7 @@ class Pace:
         return found
 
     def _watermark(self, source: Source) -> int | None:
-        newest = self._newest.get(source.topic)
+        newest = self.newest.get(source.topic)
         return None if newest is None else newest - (source.lateness or 0)
 
 

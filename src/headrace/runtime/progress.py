@@ -37,7 +37,7 @@ class Batch:
     held_by: str | None = None
     """The source that holds the watermark back, of several."""
     newest: dict[str, int] = field(default_factory=dict[str, int], repr=False)
-    """The latest event times of the sources that were read, in microseconds; known where there are several."""
+    """The latest event times of the topics, in microseconds; known where there are several."""
     offsets: Offsets = field(default_factory=Offsets, repr=False)
 
     def json(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -156,9 +156,25 @@ class _Runner:
                 topics.require(self.connection, read.topic)
             except TopicError as e:
                 raise TopicError(e.message, where=read.where, fix=e.fix) from e
+        for note in self._short_histories(specs, written):
+            self.display.say(note)
         for topic, spec in written.items():
             if topics.ensure(self.connection, topic, config=_topic_config(spec) if topic in spec.topics else {}):
                 self.display.say(f"created the topic {topic}")
+
+    def _short_histories(self, specs: Sequence[QuerySpec], written: Collection[str]) -> Iterator[str]:
+        """A window that is longer than its topic remembers can't be computed a second time."""
+        pairs = dict.fromkeys((node, below) for spec in specs for node in walk(spec.node) for below in walk(node))
+        for node, source in pairs:
+            if not isinstance(node, Aggregate) or not isinstance(source, Source) or source.topic in written:
+                continue
+            kept = None if node.window is None else topics.retention(self.connection, source.topic)
+            if node.window is not None and kept is not None and node.window.size > kept * 1000:
+                yield (
+                    f"the window at {node.where.file}:{node.where.line} is longer than the topic {source.topic!r} keeps "
+                    f"its records ({durations.text(kept * 1000)}): without its state it could not be computed again\n"
+                    f"  fix: lengthen the topic's retention.ms"
+                )
 
     def _realtime(self, specs: Sequence[QuerySpec]) -> None:
         """All slots are held at once and for long: say how many, and that news of them are rare."""

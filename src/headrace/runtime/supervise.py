@@ -89,7 +89,7 @@ class Supervisor:
             return
         for batch in progress.batches(job.spec.name, job.query, job.seen, job.spec.scans):
             job.pace.note(batch, time.monotonic())
-            batch = replace(batch, held_by=job.pace.slowest())
+            batch = replace(batch, held_by=job.pace.slowest(), newest=job.pace.newest)
             job.seen, job.failed = batch.batch, 0
             job.total = job.total.plus(batch)
             self.on_batch(batch)
