@@ -15,7 +15,6 @@ import headrace as hr
 from headrace import jars
 from headrace.broker.client import Connection
 from headrace.config import Config
-from headrace.runtime import progress
 from headrace.sinks import kafka as sink
 from headrace.sources import kafka as source
 from headrace.spark.compile import compile
@@ -90,7 +89,7 @@ def main() -> None:
         query = writer.option("checkpointLocation", f"{folder}/state/{impl}-{job}-{number}").trigger(availableNow=True).start()
         query.awaitTermination()
         seconds = time.monotonic() - began
-        rows = sum(batch.rows_in for batch in progress.batches(job, query, -1))
+        rows = sum(report.numInputRows for report in query.recentProgress)
         print(json.dumps({"pass": number, "seconds": seconds, "rows": rows}), flush=True)
 
 

@@ -284,6 +284,12 @@ def checked_emit(node: Node, window: Window, emit: Emit | None, late: Late, site
     if emit is not None and not isinstance(emit, Every):
         checks.one_of("emit", emit, ("updates", "final", "all"), where)
     checks.one_of("late", late, ("drop", "divert", "fail"), where)
+    if late != "drop" and any(isinstance(below, Join) for below in query(node)):
+        raise PlanError(
+            "behind a join of streams it can't be told which events are late",
+            where=where,
+            fix="leave late out, or write what is joined to a topic and read that",
+        )
     if window.kind == "session" and not node.key:
         raise PlanError("a session window needs a key", where=where, fix='write key_by("user") before it')
     if window.kind == "cumulating" and emit not in (None, "final"):

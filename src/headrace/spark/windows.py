@@ -93,9 +93,13 @@ def _further(window: Window, frame: DataFrame) -> DataFrame:
 
 def _gated(node: Aggregate, frame: DataFrame, end: Column) -> DataFrame:
     """Without the rows whose window is closed. What a join gives may be older than the watermark; there Spark alone knows."""
-    if node.lateness is None or any(isinstance(below, Join) for below in walk(node.input)):
+    if node.lateness is None or _joined(node):
         return frame
     return frame.where(jvm.still_open(frame.sparkSession, end, fails=node.late == "fail"))
+
+
+def _joined(node: Aggregate) -> bool:
+    return any(isinstance(below, Join) for below in walk(node.input))
 
 
 def _assigned(window: Window, frame: DataFrame) -> DataFrame:
@@ -166,7 +170,8 @@ def _by_kernel(node: Aggregate, frame: DataFrame, kernel: Kernel) -> DataFrame:
     expressions = [F.expr(text).alias(name) for name, text in node.aggregates]
     split = jvm.Split(frame, expressions) if window.kind == "sliding" else jvm.Aggregates(frame, expressions)
     arguments = F.struct(*(argument.alias(f"a{i}") for i, argument in enumerate(split.arguments)))
-    blocks = kernel.events(frame, node.input.key, F.unix_micros(TIME), jvm.watermark(spark), arguments)
+    closed = F.lit(jvm.NO_VERSION) if _joined(node) else jvm.watermark(spark)
+    blocks = kernel.events(frame, node.input.key, F.unix_micros(TIME), closed, arguments)
     kernel.layouts.append(split.type.simpleString())
     if isinstance(split, jvm.Split):
         out = jvm.sliding(blocks, split, size=window.size, emit=str(node.emit), mode=kernel.mode)

@@ -1,5 +1,6 @@
 package headrace.kernel.slide;
 
+import headrace.kernel.Ahead;
 import headrace.kernel.Tws;
 import headrace.kernel.table.Anew.Entry;
 import headrace.kernel.table.Block;
@@ -15,16 +16,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
-import org.apache.spark.sql.streaming.ExpiredTimerInfo;
-import org.apache.spark.sql.streaming.OutputMode;
-import org.apache.spark.sql.streaming.StatefulProcessor;
-import org.apache.spark.sql.streaming.TimeMode;
-import org.apache.spark.sql.streaming.TimerValues;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.Platform;
 import scala.Tuple2;
-import scala.collection.Iterator;
 
 /**
  * {@link Sliding} on {@link Tws}: batches of events in, windows out. As in Spark, the rows of a batch see its watermark, and then its
@@ -40,41 +35,7 @@ final class Slides {
 
   Slides(Calls calls, long size, Emit emit) {
     this.calls = calls;
-    this.tws = new Tws<>(new Ahead(new Sliding(calls, size, emit)), block -> Long.MAX_VALUE);
-  }
-
-  private final class Ahead extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>, byte[]> {
-    private final Sliding operator;
-
-    Ahead(Sliding operator) {
-      this.operator = operator;
-    }
-
-    @Override
-    public void init(OutputMode mode, TimeMode time) {
-      operator.setHandle(getHandle());
-      operator.init(mode, time);
-    }
-
-    @Override
-    public Iterator<byte[]> handleInputRows(byte[] key, Iterator<Tuple2<byte[], byte[]>> rows, TimerValues times) {
-      return operator.handleInputRows(key, rows, new TimerValues() {
-        @Override
-        public long getCurrentProcessingTimeInMs() {
-          return times.getCurrentProcessingTimeInMs();
-        }
-
-        @Override
-        public long getCurrentWatermarkInMs() {
-          return watermark;
-        }
-      });
-    }
-
-    @Override
-    public Iterator<byte[]> handleExpiredTimer(byte[] key, TimerValues times, ExpiredTimerInfo timer) {
-      return operator.handleExpiredTimer(key, times, timer);
-    }
+    this.tws = new Tws<>(new Ahead(new Sliding(calls, size, emit), () -> watermark), block -> Long.MAX_VALUE);
   }
 
   /** A batch: what each key's events make, then what its timers do. */

@@ -1,5 +1,6 @@
 package headrace.kernel.table;
 
+import headrace.kernel.Ahead;
 import headrace.kernel.Tws;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -10,15 +11,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
-import org.apache.spark.sql.streaming.ExpiredTimerInfo;
-import org.apache.spark.sql.streaming.OutputMode;
-import org.apache.spark.sql.streaming.StatefulProcessor;
-import org.apache.spark.sql.streaming.TimeMode;
-import org.apache.spark.sql.streaming.TimerValues;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import scala.Tuple2;
-import scala.collection.Iterator;
 
 /**
  * An operator on {@link Tws}: changes in, changes out.
@@ -30,7 +25,7 @@ final class Driven {
   private long ahead = 0;
 
   private Driven(Operator operator, boolean timed) {
-    tws = timed ? new Tws<>(new Ahead(operator), block -> Long.MAX_VALUE) : new Tws<>(operator);
+    tws = timed ? new Tws<>(new Ahead(operator, () -> ahead), block -> Long.MAX_VALUE) : new Tws<>(operator);
   }
 
   static Driven of(Operator operator) {
@@ -39,41 +34,6 @@ final class Driven {
 
   static Driven inEventTime(Operator operator) {
     return new Driven(operator, true);
-  }
-
-  /** The operator, but rows may see a watermark before timers do. */
-  private final class Ahead extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>, byte[]> {
-    private final Operator operator;
-
-    Ahead(Operator operator) {
-      this.operator = operator;
-    }
-
-    @Override
-    public void init(OutputMode mode, TimeMode time) {
-      operator.setHandle(getHandle());
-      operator.init(mode, time);
-    }
-
-    @Override
-    public Iterator<byte[]> handleInputRows(byte[] key, Iterator<Tuple2<byte[], byte[]>> rows, TimerValues times) {
-      return operator.handleInputRows(key, rows, new TimerValues() {
-        @Override
-        public long getCurrentProcessingTimeInMs() {
-          return times.getCurrentProcessingTimeInMs();
-        }
-
-        @Override
-        public long getCurrentWatermarkInMs() {
-          return Math.max(ahead, times.getCurrentWatermarkInMs());
-        }
-      });
-    }
-
-    @Override
-    public Iterator<byte[]> handleExpiredTimer(byte[] key, TimerValues times, ExpiredTimerInfo timer) {
-      return operator.handleExpiredTimer(key, times, timer);
-    }
   }
 
   /** Begins a batch as Spark does: its rows, which see its watermark, come first; then its timers, by {@link #watermark}. */

@@ -1,5 +1,6 @@
 package headrace.kernel.window;
 
+import headrace.kernel.Ahead;
 import headrace.kernel.Tws;
 import headrace.kernel.table.Block;
 import headrace.kernel.table.BlockBuilder;
@@ -11,13 +12,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import org.apache.spark.sql.streaming.ExpiredTimerInfo;
-import org.apache.spark.sql.streaming.OutputMode;
-import org.apache.spark.sql.streaming.StatefulProcessor;
-import org.apache.spark.sql.streaming.TimeMode;
-import org.apache.spark.sql.streaming.TimerValues;
 import scala.Tuple2;
-import scala.collection.Iterator;
 
 /** Windows on {@link Tws}, batch by batch as Spark runs them: the rows of a batch see its watermark and come before its timers. */
 final class Timed {
@@ -25,41 +20,7 @@ final class Timed {
   private long watermark = 0;
 
   Timed(Windows windows) {
-    tws = new Tws<>(new Ahead(windows), block -> Long.MAX_VALUE);
-  }
-
-  private final class Ahead extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>, byte[]> {
-    private final Windows windows;
-
-    Ahead(Windows windows) {
-      this.windows = windows;
-    }
-
-    @Override
-    public void init(OutputMode mode, TimeMode time) {
-      windows.setHandle(getHandle());
-      windows.init(mode, time);
-    }
-
-    @Override
-    public Iterator<byte[]> handleInputRows(byte[] key, Iterator<Tuple2<byte[], byte[]>> rows, TimerValues times) {
-      return windows.handleInputRows(key, rows, new TimerValues() {
-        @Override
-        public long getCurrentProcessingTimeInMs() {
-          return times.getCurrentProcessingTimeInMs();
-        }
-
-        @Override
-        public long getCurrentWatermarkInMs() {
-          return watermark;
-        }
-      });
-    }
-
-    @Override
-    public Iterator<byte[]> handleExpiredTimer(byte[] key, TimerValues times, ExpiredTimerInfo timer) {
-      return windows.handleExpiredTimer(key, times, timer);
-    }
+    tws = new Tws<>(new Ahead(windows, () -> watermark), block -> Long.MAX_VALUE);
   }
 
   /** A batch: the events of each key, in any order and any blocks, and the watermark in milliseconds. */
