@@ -4,9 +4,10 @@ any split into batches, and a crash in the middle. A history is a key, so that a
 from __future__ import annotations
 
 import random
+from calendar import monthrange
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -160,11 +161,20 @@ def fixed(size: int, every: int, offset: int = 0) -> Callable[[int], Iterator[Sp
     return spans
 
 
-def days(zone: str) -> Callable[[int], Iterator[Span]]:
+def calendar(unit: str, zone: str, offset: int = 0, step: int = 0) -> Callable[[int], Iterator[Span]]:
+    """By the clock on the wall; with a step, from the period's begin to each step of it."""
+
+    def wall(day: date) -> int:
+        return since(datetime.combine(day, time(offset), ZoneInfo(zone)))
+
     def spans(at: int) -> Iterator[Span]:
-        local = (START + timedelta(milliseconds=at)).astimezone(ZoneInfo(zone))
-        midnight = datetime(local.year, local.month, local.day, tzinfo=ZoneInfo(zone))
-        yield since(midnight), since(midnight + timedelta(days=1))
+        local = (START + timedelta(milliseconds=at)).astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+        day = (local - timedelta(hours=offset)).date()
+        first = {"day": day, "week": day - timedelta(days=day.weekday()), "month": day.replace(day=1)}[unit]
+        days = {"day": 1, "week": 7, "month": monthrange(first.year, first.month)[1]}[unit]
+        start, end = wall(first), wall(first + timedelta(days=days))
+        ends = {*range(start + step, end, step), end} if step else {end}
+        return ((start, each) for each in sorted(ends) if at < each)
 
     return spans
 
@@ -269,22 +279,18 @@ def test_windows_are_what_the_model_says(kind: str) -> None:
 
 
 def test_days_in_two_time_zones_have_23_and_25_hours() -> None:
-    """Berlin's clocks go forward on 2024-03-31, those of New York back on 2024-11-03; the latter on its own, 218 days later."""
+    """Berlin's clocks go forward on 2024-03-31, when also a week and a month end; those of New York back on 2024-11-03."""
     cases: dict[str, tuple[Any, Any, str, Model]] = {}
-    for zone in ("Europe/Berlin", "America/New_York"):
-        for emit in ("updates", "final", "all"):
-            day = hr.calendar("day", zone=zone)
-            cases[f"{zone[:6]}-{emit}"] = (day, emit, "drop", model(days(zone), emit))
-    lengths = check(cases, length=80 * HOUR, lateness=6 * HOUR, end=300 * HOUR)
-    assert 23 * HOUR in lengths
-    lengths = check(
-        {"new": (hr.calendar("day", zone="America/New_York"), "final", "drop", model(days("America/New_York"), "final"))},
-        length=80 * HOUR,
-        lateness=6 * HOUR,
-        end=300 * HOUR,
-        begin=216 * 24 * HOUR,
-    )
-    assert 25 * HOUR in lengths
+    for emit in ("updates", "final", "all"):
+        for unit, zone, offset in (("day", "Europe/Berlin", 0), ("week", "Asia/Kolkata", 0), ("month", "America/New_York", 6)):
+            window = hr.calendar(unit, zone=zone, offset=timedelta(hours=offset))  # pyright: ignore[reportArgumentType]
+            cases[f"{unit}-{emit}"] = (window, emit, "drop", model(calendar(unit, zone, offset), emit))
+    steps = hr.cumulating("day", every="7 hours", zone="Europe/Berlin")
+    cases["steps"] = (steps, "final", "divert", model(calendar("day", "Europe/Berlin", step=7 * HOUR), "final"))
+    assert 23 * HOUR in check(cases, length=80 * HOUR, lateness=6 * HOUR, end=1000 * HOUR)
+    day = hr.calendar("day", zone="America/New_York")
+    back = {"back": (day, "final", "drop", model(calendar("day", "America/New_York"), "final"))}
+    assert 25 * HOUR in check(back, length=80 * HOUR, lateness=6 * HOUR, end=300 * HOUR, begin=216 * 24 * HOUR)
 
 
 def check(cases: dict[str, tuple[Any, Any, str, Model]], *, length: int, lateness: int, end: int, begin: int = 0) -> set[int]:

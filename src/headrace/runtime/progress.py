@@ -150,7 +150,7 @@ def _offsets(value: Any) -> Offsets:
     """{"topic": {"0": 12}} as Kafka's source reports it; other sources report nothing of use here."""
     if isinstance(value, str):
         value = json.loads(value)
-    topics: dict[str, Any] = value or {}
+    topics: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     return {
         (topic, int(partition)): int(offset)
         for topic, partitions in topics.items()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark import SparkContext
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -200,8 +201,9 @@ def pulse(spark: SparkSession, name: str, time: int) -> None:
 
 def late(query: StreamingQuery, batch: int) -> int:
     """How many rows the gates of a batch did not let through; asked once."""
-    spark = SparkSession.getActiveSession()
-    return 0 if spark is None else int(_jvm(spark).headrace.kernel.time.Gate.late(query.runId, batch))
+    # Not the active session: that is one of a thread, and whoever asks may be in another.
+    jvm: Any = SparkContext._jvm  # pyright: ignore[reportPrivateUsage]
+    return int(jvm.headrace.kernel.time.Gate.late(query.runId, batch))
 
 
 def sliding(blocks: DataFrame, split: Split, *, size: int, emit: str, mode: str) -> DataFrame:
