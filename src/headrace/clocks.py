@@ -6,7 +6,7 @@ from headrace.errors import PlanError
 from headrace.plan import checks
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration, micros
-from headrace.plan.nodes import Clock, Device, Moment, Unit
+from headrace.plan.nodes import Clock, Device, Moment, Ours, Unit
 
 
 def event_time(column: str, *, unit: Unit | None = None, zone: str = "UTC") -> Moment:
@@ -22,12 +22,12 @@ def event_time(column: str, *, unit: Unit | None = None, zone: str = "UTC") -> M
 
 def log_append_time() -> Clock:
     """When the record came into the log: its timestamp there. This is the clock of a stream without `time=`."""
-    return "log"
+    return Ours.LOG
 
 
 def processing_time() -> Clock:
     """When the event is processed: that of its micro-batch."""
-    return "processing"
+    return Ours.PROCESSING
 
 
 def device_clock(

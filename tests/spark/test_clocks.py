@@ -54,6 +54,11 @@ def test_the_log_s_and_the_processing_s_time_follow_the_test_s_clock(drive: Any,
     assert [(row["window_start"], row["count"]) for row in driver.rows("out")] == [(at("10:00:00"), 2), (at("10:01:00"), 1)]
 
 
+@pytest.mark.parametrize("name", ["log", "processing"])
+def test_a_time_column_may_have_any_name(drive: Any, name: str) -> None:
+    assert times(drive, [{"id": 1, name: START}], schema=f"id int, {name} timestamp", time=name) == [START]
+
+
 def test_device_clocks_that_are_wrong_drift_and_jump_are_corrected_up_to_the_delay_of_the_network(drive: Any) -> None:
     chance = random.Random(random.SystemRandom().randrange(2**32))
     rows: list[dict[str, Any]] = []

@@ -331,6 +331,7 @@ def check(cases: dict[str, tuple[Any, Any, str, Model]], *, length: int, latenes
             )
             assert found == told, difference(name, found, told)
             assert driver.total(name).late == missed.total(), name
+            assert driver.total(name).rows_in == len(events), name
             if policy == "divert":
                 rows = driver.rows(f"{name}-late")
                 diverted = Counter(

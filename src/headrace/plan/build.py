@@ -30,6 +30,7 @@ from headrace.plan.nodes import (
     Merge,
     Moment,
     Node,
+    Ours,
     Project,
     Source,
     TooLate,
@@ -122,8 +123,8 @@ def source(
 
 
 def _clock(time: str | Clock | None, fields: schema.Fields, what: str, where: Where) -> Clock:
-    if time is None or time in ("log", "processing"):
-        return "processing" if time == "processing" else "log"
+    if time is None or isinstance(time, Ours):
+        return time or Ours.LOG
     if isinstance(time, Device):
         moments = [time.occurred, time.sent, *([time.received] if time.received else [])]
     else:

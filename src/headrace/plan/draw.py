@@ -24,6 +24,7 @@ from headrace.plan.nodes import (
     Lookup,
     Merge,
     Node,
+    Ours,
     Project,
     Source,
     TableAggregate,
@@ -175,7 +176,7 @@ def _box(node: Node, sources: tuple[str, ...]) -> Box:
 def _words(node: Node) -> tuple[str, str]:
     match node:
         case Source():
-            time = f", time {clock_text(node.clock)}" if node.clock != "log" else ""
+            time = f", time {clock_text(node.clock)}" if node.clock is not Ours.LOG else ""
             late = f", lateness {durations.text(node.lateness)}" if node.lateness is not None else ""
             by = f", table by {', '.join(node.key)}" if node.kind == "table" else ""
             version = f", version {node.version}" if node.version else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Literal
 
 from headrace.errors import Where
@@ -84,8 +85,15 @@ class Device:
     max_skew: int | None
 
 
-Clock = Moment | Device | Literal["log", "processing"]
-"""Where an event's time comes from; "log" is the record's timestamp, "processing" when it is processed."""
+class Ours(Enum):
+    """A clock that is not the event's own: the record's timestamp in the log, or when it is processed."""
+
+    LOG = "the log"
+    PROCESSING = "processing"
+
+
+Clock = Moment | Device | Ours
+"""Where an event's time comes from."""
 
 
 @dataclass(frozen=True, kw_only=True)

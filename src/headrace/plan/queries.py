@@ -254,7 +254,7 @@ def clock_text(clock: Clock) -> str:
             received = clock_text(clock.received) if clock.received else "the log's time"
             return f"{clock_text(clock.occurred)} + {received} - {clock_text(clock.sent)}"
         case _:
-            return f"of {'the log' if clock == 'log' else 'processing'}"
+            return f"of {clock.value}"
 
 
 def check_name(name: str, what: str, where: Where) -> str:

@@ -17,6 +17,10 @@ class Pace:
         """The latest event times of the topics."""
         self._heard = {source.topic: now for source in self._sources}
 
+    def wait(self, now: float) -> None:
+        """Nobody is quiet: something is being read, or it is not known yet whether there is something to read."""
+        self._heard = dict.fromkeys(self._heard, now)
+
     def note(self, batch: Batch, now: float) -> None:
         for topic, time in batch.newest.items():
             self.newest[topic] = max(self.newest.get(topic, 0), time)
@@ -28,9 +32,13 @@ class Pace:
             return None
         return min(self._sources, key=lambda source: self._watermark(source) or 0).topic
 
-    def pulses(self, now: float, watermark: int | None) -> dict[Source, int]:
-        """How far time has come where nobody said so; `watermark` is the query's, for sources not heard of in this run."""
-        if watermark is not None:
+    def pulses(self, now: float, watermark: int | None = None, pulsed: bool = False) -> dict[Source, int]:
+        """How far time has come where nobody said so.
+
+        The `watermark` is the query's, for sources not heard of in this run; `pulsed` says that it came of an earlier
+        pulse, so that all is closed already: another one would close what is yet to come.
+        """
+        if watermark is not None and not pulsed:
             for source in self._sources:
                 self.newest.setdefault(source.topic, watermark + (source.lateness or 0))
         quiet = {source.topic: (now - self._heard[source.topic]) * 1e6 for source in self._sources}

@@ -8,6 +8,7 @@ from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,7 +30,7 @@ from headrace.runtime import state
 from headrace.runtime.display import Display
 from headrace.runtime.order import waves
 from headrace.runtime.progress import Batch, Offsets, Total
-from headrace.runtime.supervise import Job, Supervisor
+from headrace.runtime.supervise import Clock, Job, Supervisor
 from headrace.sinks import kafka as kafka_sink
 from headrace.sources import kafka as kafka_source
 from headrace.spark import jvm, realtime
@@ -138,7 +139,7 @@ class _Runner:
                 on_batch=progress.batch,
                 before_restart=self._reconnect,
                 watch=self._watch,
-                pulse=lambda name, time: jvm.pulse(self.spark, name, time),
+                clock=Clock(partial(jvm.pulse, self.spark), partial(jvm.last_pulse, self.spark)),
                 debug=self.debug,
             ).run()
             if self.stop.is_set():
@@ -164,17 +165,17 @@ class _Runner:
 
     def _short_histories(self, specs: Sequence[QuerySpec], written: Collection[str]) -> Iterator[str]:
         """A window that is longer than its topic remembers can't be computed a second time."""
-        pairs = dict.fromkeys((node, below) for spec in specs for node in walk(spec.node) for below in walk(node))
-        for node, source in pairs:
-            if not isinstance(node, Aggregate) or not isinstance(source, Source) or source.topic in written:
+        for node in (node for spec in specs for node in walk(spec.node)):
+            if not isinstance(node, Aggregate) or node.window is None:
                 continue
-            kept = None if node.window is None else topics.retention(self.connection, source.topic)
-            if node.window is not None and kept is not None and node.window.size > kept * 1000:
-                yield (
-                    f"the window at {node.where.file}:{node.where.line} is longer than the topic {source.topic!r} keeps "
-                    f"its records ({durations.text(kept * 1000)}): without its state it could not be computed again\n"
-                    f"  fix: lengthen the topic's retention.ms"
-                )
+            for topic in {below.topic for below in walk(node) if isinstance(below, Source)} - set(written):
+                kept = topics.retention(self.connection, topic)
+                if kept is not None and node.window.size > kept * 1000:
+                    yield (
+                        f"the window at {node.where.file}:{node.where.line} is longer than the topic {topic!r} keeps its "
+                        f"records ({durations.text(kept * 1000)}): without its state it could not be computed again\n"
+                        f"  fix: lengthen the topic's retention.ms"
+                    )
 
     def _realtime(self, specs: Sequence[QuerySpec]) -> None:
         """All slots are held at once and for long: say how many, and that news of them are rare."""

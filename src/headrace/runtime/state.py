@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from headrace.errors import ConfigError, StateError
-from headrace.plan.nodes import Source
+from headrace.plan.nodes import Ours, Source
 from headrace.plan.queries import QuerySpec, clock_text
 from headrace.spark import jvm
 
@@ -93,7 +93,7 @@ def _manifest(spec: QuerySpec, layouts: Layouts, topic_ids: Mapping[str, str]) -
 
 def _clock(source: Source, spec: QuerySpec) -> str:
     """What it says of a source's time, and whether time goes on there without events."""
-    time = "" if source.clock == "log" else f" (time {clock_text(source.clock)})"
+    time = "" if source.clock is Ours.LOG else f" (time {clock_text(source.clock)})"
     return time + (" and the clock" if spec.paced else "") + (", again for what is late" if spec.late else "")
 
 

@@ -40,6 +40,14 @@ class Job:
         self.pace = Pace(self.spec, time.monotonic())
 
 
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How the clocks of queries are told a time, and asked for the last one they were told; 0 for none."""
+
+    beat: Callable[[str, int], None] = lambda name, time: None
+    last: Callable[[str], int] = lambda name: 0
+
+
 @dataclass(slots=True)
 class Supervisor:
     """Runs jobs until they end, `stop` is set, or one fails for good."""
@@ -50,7 +58,7 @@ class Supervisor:
     on_batch: Callable[[Batch], None] = lambda batch: None
     before_restart: Callable[[], None] = lambda: None
     watch: Callable[[], None] = lambda: None
-    pulse: Callable[[str, int], None] = lambda name, time: None
+    clock: Clock = field(default_factory=lambda: Clock())
     debug: bool = False
 
     def run(self) -> None:
@@ -89,16 +97,28 @@ class Supervisor:
             return
         for batch in progress.batches(job.spec.name, job.query, job.seen, job.spec.scans):
             job.pace.note(batch, time.monotonic())
-            batch = replace(batch, held_by=job.pace.slowest(), newest=job.pace.newest)
+            batch = replace(batch, held_by=job.pace.slowest(), newest=dict(job.pace.newest))
             job.seen, job.failed = batch.batch, 0
             job.total = job.total.plus(batch)
             self.on_batch(batch)
             self.display.batch(batch, job.total)
 
     def _pulse(self, job: Job, query: StreamingQuery) -> None:
-        if job.spec.paced:
-            for source, far in job.pace.pulses(time.monotonic(), progress.watermark(query)).items():
-                self.pulse(job.spec.pulse(source), far)
+        """A long batch is no silence, and neither is the time before a query has looked for the first time."""
+        if not job.spec.paced:
+            return
+        now = time.monotonic()
+        if query.lastProgress is None or query.status["isDataAvailable"]:
+            job.pace.wait(now)
+            return
+        watermark = progress.watermark(query)
+        names = {source: job.spec.pulse(source) for source in job.spec.sources}
+        # A pulse moves the watermark to its time less the lateness.
+        pulsed = watermark is not None and any(
+            self.clock.last(name) - (source.lateness or 0) >= watermark for source, name in names.items()
+        )
+        for source, far in job.pace.pulses(now, watermark, pulsed).items():
+            self.clock.beat(names[source], far)
 
     def _failed(self, job: Job, verdict: failures.Verdict, trace: str) -> None:
         if self.debug:

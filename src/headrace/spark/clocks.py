@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from headrace.plan import durations
-from headrace.plan.nodes import LOG_TIME, Device, Moment, Source
+from headrace.plan.nodes import LOG_TIME, Device, Moment, Ours, Source
 from headrace.plan.schema import plain
 from headrace.spark.columns import path
 
@@ -46,9 +46,9 @@ def clocked(source: Source, now: Column) -> Clocked:
             time = _moment(source, source.clock, causes)
         case Device():
             time, offset = _device(source, source.clock, causes)
-        case "processing":
+        case Ours.PROCESSING:
             time = now
-        case _:
+        case Ours.LOG:
             time = F.col(LOG_TIME)
     if source.max_ahead is not None:
         ahead = F.unix_micros(time) - F.unix_micros(now)

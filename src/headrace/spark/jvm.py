@@ -199,6 +199,11 @@ def pulse(spark: SparkSession, name: str, time: int) -> None:
     _jvm(spark).headrace.kernel.time.Pulses.beat(name, time)
 
 
+def last_pulse(spark: SparkSession, name: str) -> int:
+    """How far the clock of that name has come; 0 if it was never told."""
+    return int(_jvm(spark).headrace.kernel.time.Pulses.last(name))
+
+
 def late(query: StreamingQuery, batch: int) -> int:
     """How many rows the gates of a batch did not let through; asked once."""
     # Not the active session: that is one of a thread, and whoever asks may be in another.

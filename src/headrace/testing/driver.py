@@ -139,7 +139,7 @@ class Driver:
             self._now += timedelta(microseconds=micros(duration, what="duration", where=call_site().where))
         far = {topic: _micros(self._now) for topic in self._sources}
         for spec in self._specs:
-            for source, time in self._paces[spec.name].pulses(self._now.timestamp(), None).items():
+            for source, time in self._paces[spec.name].pulses(self._now.timestamp()).items():
                 far[source.topic] = max(far[source.topic], time)
         for topic, time in far.items():
             jvm.memory_log_advance(self._spark, self._log, topic, time)

@@ -9,21 +9,29 @@ import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
 
 /** Times, each later than the one before. The offset is the time itself (microseconds), so that a batch can be read again. */
-public final class Pulses implements MicroBatchStream {
+public final class Pulses implements MicroBatchStream, SupportsAdmissionControl {
   private static final Map<String, Long> TIMES = new ConcurrentHashMap<>();
 
   private final String name;
-  private long seen = 0;
 
+  /** A query that starts knows only what is in its checkpoint. */
   Pulses(String name) {
     this.name = name;
+    TIMES.remove(name);
   }
 
   /** Time has come so far, in microseconds since 1970. */
   public static void beat(String name, long time) {
     TIMES.merge(name, time, Math::max);
+  }
+
+  /** How far time has come, as far as the query that runs knows; 0 if it was never told. */
+  public static long last(String name) {
+    return TIMES.getOrDefault(name, 0L);
   }
 
   private static final class PulseOffset extends Offset {
@@ -48,15 +56,18 @@ public final class Pulses implements MicroBatchStream {
 
   @Override
   public Offset latestOffset() {
-    // A run that begins knows none yet, and must not fall behind what is in its checkpoint.
-    return new PulseOffset(Math.max(seen, TIMES.getOrDefault(name, 0L)));
+    throw new UnsupportedOperationException("Spark asks latestOffset(start, limit) of a source with admission control");
+  }
+
+  @Override
+  public Offset latestOffset(Offset start, ReadLimit limit) {
+    beat(name, ((PulseOffset) start).time);
+    return new PulseOffset(last(name));
   }
 
   @Override
   public Offset deserializeOffset(String json) {
-    long time = Long.parseLong(json);
-    seen = Math.max(seen, time);
-    return new PulseOffset(time);
+    return new PulseOffset(Long.parseLong(json));
   }
 
   @Override

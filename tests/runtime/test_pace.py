@@ -1,0 +1,72 @@
+"""When time goes on without events: by a clock that the test moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import headrace as hr
+from headrace.plan.nodes import Source
+from headrace.plan.queries import QuerySpec
+from headrace.runtime.pace import Pace
+from headrace.runtime.progress import Batch
+
+SECOND = 1_000_000
+SIZE, LATENESS = 60 * SECOND, 5 * SECOND
+
+
+def spec(**options: Any) -> QuerySpec:
+    """A minute's window over two topics."""
+    app = hr.App("pace")
+    source: dict[str, Any] = {"schema": "k string, at timestamp", "time": "at", "lateness": "5 seconds", **options}
+    both = app.stream("a", **source).merge(app.stream("b", **source))
+    both.key_by("k").window(hr.tumbling("1 minute"), emit="final").count().to("out")
+    (found,) = app.queries()
+    return found
+
+
+def batch(**newest: int) -> Batch:
+    return Batch("out", 0, 1, 0, 1.0, 0.0, 0, None, 0, 0, 0, 0, 1, newest=newest)
+
+
+def by_topic(pulses: dict[Source, int]) -> dict[str, int]:
+    return {source.topic: time for source, time in pulses.items()}
+
+
+def test_what_is_quiet_is_closed_up_to_the_end_of_the_last_window_and_no_further() -> None:
+    pace = Pace(spec(close_after="10 seconds"), now=0)
+    pace.note(batch(a=100 * SECOND, b=90 * SECOND), now=1)
+    assert pace.pulses(10.9) == {}
+    closed = 100 * SECOND + SIZE + LATENESS
+    assert set(by_topic(pace.pulses(11)).values()) == {closed + 1000}
+    assert set(by_topic(pace.pulses(1000)).values()) == {closed + 1000}
+    pace.note(batch(a=101 * SECOND), now=1000)
+    assert pace.pulses(1009) == {}
+
+
+def test_a_run_that_heard_nothing_closes_what_an_earlier_one_left_open_and_does_so_once() -> None:
+    watermark = 95 * SECOND
+    pace = Pace(spec(close_after="10 seconds"), now=0)
+    (closed,) = set(by_topic(pace.pulses(11, watermark)).values())
+    assert closed == watermark + LATENESS + SIZE + LATENESS + 1000
+    # The next run finds the watermark where that pulse brought it: nothing is open.
+    again = Pace(spec(close_after="10 seconds"), now=0)
+    assert again.pulses(1000, closed - LATENESS, pulsed=True) == {}
+
+
+def test_a_long_batch_is_no_silence() -> None:
+    pace = Pace(spec(close_after="10 seconds", idle_after="2 seconds"), now=0)
+    pace.note(batch(a=100 * SECOND, b=90 * SECOND), now=0)
+    pace.wait(60)
+    assert pace.pulses(61) == {}
+    assert pace.pulses(70) != {}
+
+
+def test_an_idle_topic_goes_on_with_the_others() -> None:
+    pace = Pace(spec(idle_after="2 seconds"), now=0)
+    pace.note(batch(a=10 * SECOND, b=10 * SECOND), now=0)
+    pace.note(batch(a=300 * SECOND), now=1)
+    assert pace.slowest() == "b"
+    assert pace.pulses(1.5) == {}
+    assert by_topic(pace.pulses(2)) == {"b": 300 * SECOND}
+    # All of them idle: nobody says how late it is.
+    assert pace.pulses(100) == {}
