@@ -37,6 +37,8 @@ def owned(root: str, app: str) -> Generator[None]:
     folder = Path(root) / app
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        # What is kept there are the users' data.
+        folder.chmod(0o700)
         file = (folder / "lock").open("a+")
     except OSError as e:
         raise ConfigError(
@@ -88,6 +90,7 @@ def _manifest(spec: QuerySpec, layouts: Layouts, topic_ids: Mapping[str, str]) -
         "layout": list(layouts[spec.name]),
         "writes": list(spec.writes),
         "topics": {source.topic: topic_ids[source.topic] for source in spec.sources if source.topic in topic_ids},
+        "marks": topic_ids.get(spec.marks, ""),
     }
 
 
@@ -122,6 +125,12 @@ def _same(spec: QuerySpec, before: dict[str, Any], now: dict[str, Any], place: s
                 where=spec.where,
                 fix=f'undo the change, begin anew under another name (to(…, name="{spec.name}-2")), or delete {place}',
             )
+    if before.get("marks") and before["marks"] != now["marks"]:
+        raise StateError(
+            f"the topic {spec.marks!r}, where query {spec.name!r} notes what it has written, is gone or is another one",
+            where=spec.where,
+            fix=f"headrace repair {spec.app} {spec.name}: it goes on, and may write its last batch twice",
+        )
     for topic, id in before["topics"].items():
         if now["topics"].get(topic, id) != id:
             raise StateError(

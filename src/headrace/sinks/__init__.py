@@ -1,1 +1,1 @@
-"""Where records go; one file a system."""
+"""Where rows go besides topics; one file a system."""

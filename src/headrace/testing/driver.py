@@ -75,7 +75,7 @@ class Driver:
         jvm.memory_log_create(self._spark, self._log)
         now = F.col("_timestamp")
         self._compiled = {spec.name: spark_compile.compile(spec, self._read, now=now) for spec in self._specs}
-        self._schemas = {topic: self._compiled[spec.name].rows.schema for spec in self._specs for topic in spec.topics}
+        self._schemas = {topic: self._compiled[spec.name].rows.schema for spec in self._specs for topic in spec.writes}
 
     @property
     def now(self) -> datetime:
@@ -209,7 +209,7 @@ class Driver:
 
     def _start(self, spec: QuerySpec) -> StreamingQuery:
         records = self._compiled[spec.name].records
-        writer = records.writeStream.format(memory.FORMAT).options(log=self._log, topic=spec.topics[0])
+        writer = records.writeStream.format(memory.FORMAT).options(log=self._log, topic=spec.writes[0])
         return writer.outputMode(spec.mode).option("checkpointLocation", str(self._folder / spec.name)).start()
 
     def _process(self, spec: QuerySpec) -> None:

@@ -61,7 +61,7 @@ public final class DeadLetters extends AccumulatorV2<Letter, Map<String, Letter>
   }
 
   /** What was told since this was last asked. */
-  synchronized List<Letter> take() {
+  public synchronized List<Letter> take() {
     List<Letter> taken = List.copyOf(letters.values());
     letters.clear();
     return taken;

@@ -29,15 +29,15 @@ public final class KafkaEnd implements End {
   private CompletableFuture<KafkaProducer<byte[], byte[]>> next;
 
   /**
+   * @param id the sink's name and the transactional id: one for each query of an application
    * @param client how to reach the broker
-   * @param id the transactional id: one for each query of an application
    * @param marks the topic of the marks, where the query's has the key id
    * @param letters the topic for dead letters; null for none
    * @param routes the topics of each of the query's outputs
    * @param limits how large a record of these topics may be
    */
   record Settings(
-      Map<String, String> client, String sink, String id, String marks, String letters, List<List<String>> routes, Map<String, Integer> limits,
+      String id, Map<String, String> client, String marks, String letters, List<List<String>> routes, Map<String, Integer> limits,
       String timeout) {}
 
   private KafkaEnd(Settings settings, int end, DeadLetters dead) {
@@ -48,10 +48,10 @@ public final class KafkaEnd implements End {
 
   /** {@code end} is its place among the ends of the sink. */
   public static KafkaEnd of(
-      String sink, int end, Map<String, String> client, String id, String marks, String letters, List<List<String>> routes,
+      String id, int end, Map<String, String> client, String marks, String letters, List<List<String>> routes,
       Map<String, Integer> limits, String timeout, DeadLetters dead) {
     List<List<String>> topics = routes.stream().map(List::copyOf).toList();
-    return new KafkaEnd(new Settings(Map.copyOf(client), sink, id, marks, letters, topics, Map.copyOf(limits), timeout), end, dead);
+    return new KafkaEnd(new Settings(id, Map.copyOf(client), marks, letters, topics, Map.copyOf(limits), timeout), end, dead);
   }
 
   @Override

@@ -15,7 +15,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
  */
 record KafkaPen(String sink, int end) implements Pen {
   KafkaPen(KafkaEnd.Settings settings, int end) {
-    this(settings.sink(), end);
+    this(settings.id(), end);
   }
 
   @Override
