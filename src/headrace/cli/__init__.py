@@ -27,6 +27,8 @@ COMMANDS = {
     "topics": "list, create, describe or delete topics",
     "send": "send lines to a topic",
     "peek": "look into a topic",
+    "dead": "records that could not be used: list, show, replay, drop",
+    "repair": "let a query go on whose checkpoint was lost or put back",
     "config": "the settings, and where each came from",
     "doctor": "check this machine: Java, jars, broker, Spark",
 }

@@ -10,6 +10,7 @@ from headrace.errors import BadRecord, RunError, StateError, Where
 from headrace.plan import durations
 from headrace.plan.nodes import Aggregate, Apply, Explode, Filter, Node, Project, TableAggregate, walk
 from headrace.plan.queries import QuerySpec
+from headrace.runtime.state import repair_command
 from headrace.spark.jvm import Failure
 
 _BAD = re.compile(r"HEADRACE_BAD_RECORD topic=(\S+) partition=(\d+) offset=(\d+) cause=(.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
@@ -107,8 +108,8 @@ def _mark(kind: str, has: int, batch: int, end: str, spec: QuerySpec) -> StateEr
     return StateError(
         f"query {spec.name!r} can't go on: {what}",
         where=spec.where,
-        fix=f"bring the right checkpoint back; or headrace repair {spec.app} {spec.name}: it goes on from the checkpoint that "
-        "is there, and writes again what it has written since",
+        fix=f"bring the right checkpoint back; or {repair_command(spec)}: it goes on from the checkpoint that is there, "
+        "and writes again what it has written since",
     )
 
 

@@ -73,7 +73,7 @@ def run(
     shown = display or displays.choose(app.name)
     stop = threading.Event()
     try:
-        spark, connection = _start(app.name, config, mode, shown)
+        spark, connection = start(app.name, config, shown, mode)
         # From here on, because Spark sets a handler of its own when it starts.
         with _signals(stop):
             runner = _Runner(spark, config, connection, mode, shown, stop, debug)
@@ -93,7 +93,7 @@ def _log(config: Config, name: str) -> Path:
     return config.home / "logs" / f"{name}.log"
 
 
-def _start(name: str, config: Config, mode: Mode, display: Display) -> tuple[SparkSession, Connection]:
+def start(name: str, config: Config, display: Display, mode: Mode = "batches") -> tuple[SparkSession, Connection]:
     """The broker and Spark each take seconds to start, so they start together."""
     with ThreadPoolExecutor(1) as pool:
         broker = pool.submit(connect.connect, config, display.say)
@@ -107,6 +107,20 @@ def _start(name: str, config: Config, mode: Mode, display: Display) -> tuple[Spa
             more=realtime.settings(config.master) if mode == "realtime" else None,
         )
         return spark, broker.result()
+
+
+def own_topics(connection: Connection, spec: QuerySpec) -> None:
+    """Those that a query's application has for itself."""
+    topics.ensure(connection, spec.marks, partitions=1, config={"cleanup.policy": "compact"})
+    # What could not be written because it was too large has to find its place there.
+    topics.ensure(connection, spec.dead, partitions=1, config={"cleanup.policy": "compact", **_LARGE})
+
+
+def topics_of(spec: QuerySpec, config: Config, connection: Connection) -> ends.Topics:
+    """What writing exactly once has to know of a query's topics."""
+    written = {topic for route in spec.routes for topic in route if topics.exists(connection, topic)}
+    limits = {topic: topics.largest(connection, topic) for topic in written}
+    return ends.Topics(limits, (durations.parse(config.transaction_timeout) or 0) // 1000)
 
 
 @dataclass(slots=True)
@@ -164,10 +178,7 @@ class _Runner:
         for topic, spec in written.items():
             if topics.ensure(self.connection, topic, config=_topic_config(spec) if topic in spec.topics else {}):
                 self.display.say(f"created the topic {topic}")
-        for spec in specs:
-            topics.ensure(self.connection, spec.marks, partitions=1, config={"cleanup.policy": "compact"})
-            # What could not be written because it was too large has to find its place there.
-            topics.ensure(self.connection, spec.dead, partitions=1, config={"cleanup.policy": "compact", **_LARGE})
+        own_topics(self.connection, specs[0])
 
     def _short_histories(self, specs: Sequence[QuerySpec], written: Collection[str]) -> Iterator[str]:
         """A window that is longer than its topic remembers can't be computed a second time."""
@@ -220,10 +231,7 @@ class _Runner:
             return ends.at_least_once(query, self.connection, linger_ms=0)
         if query.spec.delivery == "at_least_once":
             return ends.at_least_once(query, self.connection)
-        written = {topic for route in query.spec.routes for topic in route}
-        limits = {topic: topics.largest(self.connection, topic) for topic in written}
-        timeout = (durations.parse(self.config.transaction_timeout) or 0) // 1000
-        return ends.exactly_once(query, self.connection, ends.Topics(limits, timeout))
+        return ends.exactly_once(query, self.connection, topics_of(query.spec, self.config, self.connection))
 
     def _watch(self) -> None:
         """Clients wait minutes for a broker that is gone; the embedded one is ours to start again at once."""

@@ -36,6 +36,12 @@ def at_least_once(query: Compiled, connection: Connection, *, linger_ms: int = 5
 
 def exactly_once(query: Compiled, connection: Connection, topics: Topics) -> DataStreamWriter:
     """The kernel's sink, for one run of the query: each end takes a batch once."""
+    register(query, connection, topics)
+    return query.lines.writeStream.format(jvm.SINK).option("sink", query.spec.id).outputMode(query.spec.mode)
+
+
+def register(query: Compiled, connection: Connection, topics: Topics) -> None:
+    """The ends of the query, under its id."""
     spec, spark = query.spec, query.rows.sparkSession
     kafka = jvm.kafka_end(
         spark,
@@ -50,4 +56,3 @@ def exactly_once(query: Compiled, connection: Connection, topics: Topics) -> Dat
         letters=query.letters,
     )
     jvm.register_sink(spark, spec.id, [kafka])
-    return query.lines.writeStream.format(jvm.SINK).option("sink", spec.id).outputMode(spec.mode)

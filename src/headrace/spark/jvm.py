@@ -183,6 +183,11 @@ def unregister_sink(spark: SparkSession, name: str) -> None:
     _jvm(spark).headrace.kernel.sink.Sink.unregister(name)
 
 
+def forget_sink(spark: SparkSession, name: str) -> None:
+    """Its ends forget what they have: the next run writes whatever batch comes."""
+    _jvm(spark).headrace.kernel.sink.Sink.forget(name)
+
+
 def kafka_end(
     spark: SparkSession,
     *,

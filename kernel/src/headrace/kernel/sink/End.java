@@ -11,6 +11,9 @@ public interface End extends AutoCloseable {
   /** Begins a batch that the end does not have. */
   Writing open(Batch batch);
 
+  /** Lets go of the mark: the next batch is written, whichever it is. */
+  void forget();
+
   @Override
   void close();
 }

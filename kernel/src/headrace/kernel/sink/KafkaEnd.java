@@ -9,6 +9,7 @@ import java.util.concurrent.CompletionException;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
@@ -129,6 +130,15 @@ public final class KafkaEnd implements End {
     config.put("enable.auto.commit", "false");
     config.put("auto.offset.reset", "earliest");
     return new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+  }
+
+  @Override
+  public void forget() {
+    try (KafkaProducer<byte[], byte[]> producer = producer()) {
+      producer.beginTransaction();
+      producer.send(new ProducerRecord<>(settings.marks, 0, Batch.utf8(settings.id), null));
+      producer.commitTransaction();
+    }
   }
 
   @Override

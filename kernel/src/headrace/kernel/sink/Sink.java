@@ -42,6 +42,12 @@ public final class Sink {
     if (before != null) before.ends.forEach(End::close);
   }
 
+  /** All of its ends forget what they have. */
+  public static void forget(String name) {
+    named(name).ends.forEach(End::forget);
+    unregister(name);
+  }
+
   /** Null in a process that is not the driver's. */
   static Sink find(String name) {
     return KNOWN.get(name);
