@@ -1,4 +1,4 @@
-"""Topics exactly once, on a real broker: crashes between sink and checkpoint, checkpoints that are not what they were, dead letters."""
+"""Topics exactly once, on a real broker: crashes, checkpoints that are not what they were, dead letters."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_topic_of_marks_that_was_deleted_is_noticed(project: Any, topic: str, 
     copies.put(1)
     copies.run()
     topics.delete(project.connection, f"headrace.copy-{topic}.marks")
-    with pytest.raises(StateError, match="where query .* notes what it has written, is gone or is another one"):
+    with pytest.raises(StateError, match=r"where query .* notes what it has written, is gone or is another one"):
         copies.run()
     repair.repair(copies.app, copies.out, flags={"broker": project.address}, display=Silent())
     copies.put(2)

@@ -151,7 +151,7 @@ class _Runner:
                 [job for job in jobs if job.spec in wave],
                 self.display,
                 self.stop,
-                on_batch=progress.batch,
+                on_batch=partial(self._done, progress, compiled),
                 before_restart=self._reconnect,
                 watch=self._watch,
                 clock=Clock(partial(jvm.pulse, self.spark), partial(jvm.last_pulse, self.spark)),
@@ -227,11 +227,19 @@ class _Runner:
         return Job(spec, start)
 
     def _writer(self, query: Compiled) -> DataStreamWriter:
-        if self.mode == "realtime":
-            return ends.at_least_once(query, self.connection, linger_ms=0)
-        if query.spec.delivery == "at_least_once":
-            return ends.at_least_once(query, self.connection)
-        return ends.exactly_once(query, self.connection, topics_of(query.spec, self.config, self.connection))
+        ends.register(query, self.connection, topics_of(query.spec, self.config, self.connection))
+        if self._exactly_once(query.spec):
+            return ends.exactly_once(query)
+        return ends.at_least_once(query, self.connection, linger_ms=0 if self.mode == "realtime" else 5)
+
+    def _exactly_once(self, spec: QuerySpec) -> bool:
+        return self.mode == "batches" and spec.delivery == "exactly_once"
+
+    def _done(self, progress: _GroupProgress, compiled: Mapping[str, Compiled], batch: Batch) -> None:
+        query = compiled[batch.query]
+        if batch.bad and query.letters is not None and not self._exactly_once(query.spec):
+            jvm.bury(self.spark, query.spec.id, batch.batch)
+        progress.batch(batch)
 
     def _watch(self) -> None:
         """Clients wait minutes for a broker that is gone; the embedded one is ours to start again at once."""

@@ -34,14 +34,13 @@ def at_least_once(query: Compiled, connection: Connection, *, linger_ms: int = 5
     )
 
 
-def exactly_once(query: Compiled, connection: Connection, topics: Topics) -> DataStreamWriter:
-    """The kernel's sink, for one run of the query: each end takes a batch once."""
-    register(query, connection, topics)
+def exactly_once(query: Compiled) -> DataStreamWriter:
+    """The kernel's sink: each of the ends that are registered takes a batch once."""
     return query.lines.writeStream.format(jvm.SINK).option("sink", query.spec.id).outputMode(query.spec.mode)
 
 
 def register(query: Compiled, connection: Connection, topics: Topics) -> None:
-    """The ends of the query, under its id."""
+    """The ends of the query, under its id, for one run of it."""
     spec, spark = query.spec, query.rows.sparkSession
     kafka = jvm.kafka_end(
         spark,

@@ -183,6 +183,11 @@ def unregister_sink(spark: SparkSession, name: str) -> None:
     _jvm(spark).headrace.kernel.sink.Sink.unregister(name)
 
 
+def bury(spark: SparkSession, name: str, batch: int) -> None:
+    """The dead letters alone, of a query whose rows another sink writes."""
+    _jvm(spark).headrace.kernel.sink.Sink.bury(name, batch)
+
+
 def forget_sink(spark: SparkSession, name: str) -> None:
     """Its ends forget what they have: the next run writes whatever batch comes."""
     _jvm(spark).headrace.kernel.sink.Sink.forget(name)

@@ -68,7 +68,12 @@ public final class KafkaEnd implements End {
 
   @Override
   public Writing open(Batch batch) {
+    // What an earlier try of a batch has told is told again.
     if (dead != null) dead.take();
+    return writing(batch);
+  }
+
+  KafkaWriting writing(Batch batch) {
     KafkaProducer<byte[], byte[]> producer;
     try {
       producer = next.join();

@@ -128,6 +128,19 @@ final class KafkaWriting implements Writing {
     end.committed(producer);
   }
 
+  /** Nothing else, and no mark: the letters of a batch whose rows another sink has written. */
+  void commitLetters() {
+    bury();
+    if (!begun) {
+      end.unused(producer);
+      return;
+    }
+    producer.flush();
+    check();
+    producer.commitTransaction();
+    end.committed(producer);
+  }
+
   /** The dead letters of the batch, with the bytes and headers of the records as they are in the log. */
   private void bury() {
     Map<TopicPartition, TreeMap<Long, Letter>> places = new HashMap<>();

@@ -48,6 +48,17 @@ public final class Sink {
     unregister(name);
   }
 
+  /** The dead letters alone, of a query whose rows another sink writes. A letter that comes again takes its own place. */
+  public static void bury(String name, long number) {
+    Sink sink = named(name);
+    for (End end : sink.ends) {
+      if (!(end instanceof KafkaEnd kafka)) continue;
+      if (!sink.begun) kafka.begin();
+      kafka.writing(new Batch("", number, "")).commitLetters();
+    }
+    sink.begun = true;
+  }
+
   /** Null in a process that is not the driver's. */
   static Sink find(String name) {
     return KNOWN.get(name);
