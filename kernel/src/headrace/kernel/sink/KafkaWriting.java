@@ -125,6 +125,7 @@ final class KafkaWriting implements Writing {
     check();
     Point.FLUSHED.reached(batch.number());
     producer.commitTransaction();
+    Point.ANSWERED.reached(batch.number());
     end.committed(producer);
   }
 
