@@ -65,7 +65,8 @@ DEFECTS = (
         "skipped batch not drained",
         f"{SINK}/SinkWriter.java",
         "    rows++;\n",
-        '    rows++;\n    if (java.util.Arrays.stream(ends).allMatch(end -> end == null)) throw new SinkException("skipped");\n',
+        "    rows++;\n"
+        '    if (java.util.Arrays.stream(ends).allMatch(end -> end == null)) throw new SinkException("skipped");\n',
         _surgery,
     ),
     Defect(

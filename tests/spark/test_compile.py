@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 import headrace as hr
-from headrace.errors import BadRecord, PlanError
+from headrace.errors import BadRecord, PlanError, RunError
 from headrace.testing import Driver, at
 
 Drive = Callable[[hr.App], Driver]
@@ -204,3 +204,47 @@ def test_a_record_that_can_not_be_decoded_is_a_dead_letter_and_the_rest_flows_on
     ]
     t.crash().run()
     assert len(t.dead()) == 2
+
+
+@hr.udf("int")
+def careful(n: int) -> int:
+    if n == 3:
+        raise ValueError("no threes")
+    return n * 10
+
+
+@hr.udf("int")
+def careful_series(n: pd.Series) -> pd.Series:
+    if (n == 3).any():
+        raise ValueError("no threes")
+    return n * 10
+
+
+@hr.udf("int")
+def careful_arrays(n: pa.Array) -> pa.Array:
+    if 3 in n.to_pylist():
+        raise ValueError("no threes")
+    return pc.multiply(n, 10)
+
+
+@pytest.mark.parametrize("function", ["careful", "careful_series", "careful_arrays"])
+def test_a_row_on_which_a_function_fails_is_a_dead_letter(drive: Drive, function: str) -> None:
+    app = hr.App("careful")
+    numbers = app.stream("numbers", schema="n int")
+    numbers.select("n", f"{function}(n) + {function}(n + 1) as x").where(f"{function}(n) >= 0").to("out")
+    t = drive(app)
+    t.feed("numbers", [{"n": n} for n in range(6)]).run()
+    assert [(row["n"], row["x"]) for row in t.rows("out")] == [(0, 10), (1, 30), (4, 90), (5, 110)]
+    assert sorted(letter.offset for letter in t.dead()) == [2, 3]
+    assert t.total("out").bad == 2
+    assert {letter.cause for letter in t.dead()} == {"ValueError: no threes"}
+    assert all(f"{function}() at " in letter.operator for letter in t.dead())
+
+
+def test_a_function_that_fails_behind_an_aggregate_stops_the_query(drive: Drive) -> None:
+    app = hr.App("careful")
+    app.stream("numbers", schema="n int").key_by("n").agg(m="max(n)").select("n", "careful(m) as x").to("out")
+    t = drive(app)
+    t.feed("numbers", [{"n": 3}])
+    with pytest.raises(RunError, match="no threes"):
+        t.run()

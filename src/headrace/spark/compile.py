@@ -209,13 +209,17 @@ class _Built:
             case Source():
                 return self._decoded(node)
             case Filter():
-                return frame(node.input).where(node.condition)
+                rows, (condition,) = self._guarded(node, [node.condition])
+                kept = rows.where(condition)
+                return kept if rows is frame(node.input) else kept.select(*map(column, frame(node.input).columns))
             case Project():
-                columns = [F.expr(text).alias(name) for name, text in node.items]
-                return frame(node.input).select(*columns, *node.hidden)
+                rows, results = self._guarded(node, [text for _, text in node.items])
+                named = [result.alias(name) for result, (name, _) in zip(results, node.items, strict=True)]
+                return rows.select(*named, *node.hidden)
             case Explode():
                 kept = [column(name) for name in node.columns if name != node.name]
-                return frame(node.input).select(*kept, F.explode(F.expr(node.expression)).alias(node.name), *node.hidden)
+                rows, (several,) = self._guarded(node, [node.expression])
+                return rows.select(*kept, F.explode(several).alias(node.name), *node.hidden)
             case Apply():
                 return _apply(node, frame(node.input))
             case Merge():
@@ -243,6 +247,11 @@ class _Built:
                 return windows.too_late(node, frame(node.input))
             case AsTable() | TableJoin() | TableAggregate() | Cut():
                 raise AssertionError(f"{type(node).__name__} is no stream of a query")
+
+    def _guarded(self, node: Filter | Project | Explode, texts: list[str]) -> tuple[DataFrame, list[Column]]:
+        """Rows for these expressions: where a Python function fails on a record's row, that is a dead letter."""
+        letters = self.inputs.letters if all(s.bad == "dead" for s in walk(node) if isinstance(s, Source)) else None
+        return functions.guarded(self.frame(node.input), node.udfs, list(map(F.expr, texts)), letters, node.where)
 
     def _decoded(self, source: Source) -> DataFrame:
         if source.origin is not None:

@@ -140,6 +140,13 @@ def decode_json(
     return _column(decoded)
 
 
+def calls(expressions: Sequence[Column], names: Sequence[str], prefix: str) -> tuple[list[Column], list[Column]]:
+    """The calls of these functions in expressions, as columns (kernel: Calls), and the expressions over them."""
+    taken = _active().headrace.kernel.Calls(list(names), prefix)
+    over = [_column(taken.without(expression._jc)) for expression in expressions]  # pyright: ignore
+    return [_column(call) for call in taken.calls()], over
+
+
 class DeadLetter(NamedTuple):
     """A record that a query can't use: where it is in the log, what refused it, and why."""
 
