@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from headrace.plan.queries import QuerySpec
 from headrace.spark import jvm
 from headrace.spark.decode import NEWEST
 
@@ -73,15 +74,15 @@ class Total:
         )
 
 
-def batches(query: str, running: StreamingQuery, after: int, scans: int = 1) -> list[Batch]:
-    """The batches a query finished after the one of this number; `scans` is how often it reads each source."""
+def batches(spec: QuerySpec, running: StreamingQuery, after: int, dead: Callable[[int], int]) -> list[Batch]:
+    """The batches a query finished after the one of this number; `dead` says how many dead letters one had."""
     last = running.lastProgress
     if last is None or last.batchId <= after:
         return []
     reports: list[dict[str, Any]] = [json.loads(report.json) for report in running.recentProgress]
     # An idle trigger reports too, with the number of the batch to come; only what added a batch counts.
     done = [report for report in reports if report["batchId"] > after and "addBatch" in report["durationMs"]]
-    return [_batch(query, report, jvm.late(running, report["batchId"]), scans) for report in done]
+    return [_batch(spec, report, jvm.late(running, report["batchId"]), dead(report["batchId"])) for report in done]
 
 
 def watermark(running: StreamingQuery) -> int | None:
@@ -97,15 +98,15 @@ def micros(text: str) -> int:
     return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
 
 
-def _batch(query: str, progress: dict[str, Any], late: int, scans: int) -> Batch:
+def _batch(spec: QuerySpec, progress: dict[str, Any], late: int, dead: int) -> Batch:
     millis = int(progress.get("durationMs", {}).get("triggerExecution", 0))
     sources: list[dict[str, Any]] = progress.get("sources", [])
     states: list[dict[str, Any]] = progress.get("stateOperators", [])
     rows_out = max(int(progress.get("sink", {}).get("numOutputRows", 0)), 0)
     return Batch(
-        query=query,
+        query=spec.name,
         batch=int(progress["batchId"]),
-        rows_in=int(progress.get("numInputRows", 0)) // scans - _observed(progress, "advances"),
+        rows_in=int(progress.get("numInputRows", 0)) // spec.scans - _observed(progress, "advances"),
         rows_out=rows_out,
         in_per_second=float(progress.get("processedRowsPerSecond") or 0.0),
         out_per_second=rows_out * 1000 / millis if millis else 0.0,
@@ -113,7 +114,7 @@ def _batch(query: str, progress: dict[str, Any], late: int, scans: int) -> Batch
         watermark=_watermark(progress),
         state_rows=sum(int(state.get("numRowsTotal", 0)) for state in states),
         late=late + _observed(progress, "late") + sum(int(state.get("numRowsDroppedByWatermark", 0)) for state in states),
-        bad=_observed(progress, "bad"),
+        bad=_observed(progress, "bad") + dead,
         stale=_observed(progress, "stale"),
         millis=millis,
         newest=_newest(progress),

@@ -151,7 +151,7 @@ class _Runner:
                 [job for job in jobs if job.spec in wave],
                 self.display,
                 self.stop,
-                on_batch=partial(self._done, progress, compiled),
+                on_batch=progress.batch,
                 before_restart=self._reconnect,
                 watch=self._watch,
                 clock=Clock(partial(jvm.pulse, self.spark), partial(jvm.last_pulse, self.spark)),
@@ -224,7 +224,7 @@ class _Runner:
             except PySparkException as e:
                 raise RunError(f"query {spec.name!r} did not start: {explain(e)}", where=spec.where) from e
 
-        return Job(spec, start)
+        return Job(spec, start, partial(self._dead, query))
 
     def _writer(self, query: Compiled) -> DataStreamWriter:
         ends.register(query, self.connection, topics_of(query.spec, self.config, self.connection))
@@ -235,11 +235,13 @@ class _Runner:
     def _exactly_once(self, spec: QuerySpec) -> bool:
         return self.mode == "batches" and spec.delivery == "exactly_once"
 
-    def _done(self, progress: _GroupProgress, compiled: Mapping[str, Compiled], batch: Batch) -> None:
-        query = compiled[batch.query]
-        if batch.bad and query.letters is not None and not self._exactly_once(query.spec):
-            jvm.bury(self.spark, query.spec.id, batch.batch)
-        progress.batch(batch)
+    def _dead(self, query: Compiled, batch: int) -> int:
+        """How many dead letters a batch had. Where another sink wrote its rows, they are written now."""
+        if query.letters is None:
+            return 0
+        if not self._exactly_once(query.spec):
+            jvm.bury(self.spark, query.spec.id, batch)
+        return query.letters.count(batch)
 
     def _watch(self) -> None:
         """Clients wait minutes for a broker that is gone; the embedded one is ours to start again at once."""

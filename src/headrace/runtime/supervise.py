@@ -27,6 +27,8 @@ class Job:
 
     spec: QuerySpec
     start: Callable[[], StreamingQuery]
+    dead: Callable[[int], int] = lambda batch: 0
+    """How many dead letters a batch had."""
     query: StreamingQuery | None = None
     total: Total = field(init=False)
     pace: Pace = field(init=False)
@@ -95,7 +97,7 @@ class Supervisor:
     def _report(self, job: Job) -> None:
         if job.query is None:
             return
-        for batch in progress.batches(job.spec.name, job.query, job.seen, job.spec.scans):
+        for batch in progress.batches(job.spec, job.query, job.seen, job.dead):
             job.pace.note(batch, time.monotonic())
             batch = replace(batch, held_by=job.pace.slowest(), newest=dict(job.pace.newest))
             job.seen, job.failed = batch.batch, 0

@@ -69,7 +69,7 @@ def decode(
         rows = rows.observe(
             f"advances-{source.kind}-{source.topic}", F.count_if(F.col(ADVANCE).isNotNull()).alias("advances")
         ).where(F.col(ADVANCE).isNull())
-    if source.bad != "fail":
+    if source.bad == "skip":
         rows = rows.observe(bad_metric(source), F.count_if(bad.isNotNull()).alias("bad"))
     # Asked of every row, whatever columns are used: a decoder that nobody asks is pruned away, and its refusals with it.
     rows = rows.where(bad.isNull() if letters is None or source.bad != "dead" else _good(letters, source, bad))

@@ -51,7 +51,6 @@ def guarded(
         frame = frame.select("*", call)
     operator = f"{', '.join(udf.name for udf in udfs)}() at {where.file}:{where.line}"
     cause = F.coalesce(*(F.col(f"{_CALL}{number}.cause") for number in range(len(calls))))
-    frame = frame.observe(f"bad-{operator}", F.count_if(cause.isNotNull()).alias("bad"))
     return frame.where(letters.good(operator, cause, *map(F.col, _PLACE))), over
 
 

@@ -167,7 +167,11 @@ class DeadLetters:
     def good(self, operator: str, cause: Column, topic: Column, partition: Column, offset: Column) -> Column:
         """A condition that holds where there is no cause, and tells of the others."""
         columns: list[Any] = [column._jc for column in (cause, topic, partition, offset)]  # pyright: ignore
-        return _column(_active().headrace.kernel.sink.DeadLetters.good(self.java, operator, *columns))
+        return cause.isNull() | _column(_active().headrace.kernel.sink.DeadLetters.good(self.java, operator, *columns))
+
+    def count(self, batch: int) -> int:
+        """How many a batch had, once it is written; asked once."""
+        return int(self.java.count(batch))
 
     def take(self) -> list[DeadLetter]:
         """What was told since this was last asked."""

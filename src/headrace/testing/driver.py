@@ -234,8 +234,10 @@ class Driver:
     def _note(self, name: str, query: StreamingQuery) -> None:
         spec = next(spec for spec in self._specs if spec.name == name)
         letters = self._compiled[name].letters
-        self._dead += [letter for letter in (letters.take() if letters else ()) if letter not in self._dead]
-        for batch in progress.batches(name, query, self._seen.get(name, -1), spec.scans):
+        taken = letters.take() if letters else []
+        self._dead += [letter for letter in taken if letter not in self._dead]
+        for batch in progress.batches(spec, query, self._seen.get(name, -1), lambda _: len(taken)):
+            taken.clear()
             self._paces[name].note(batch, self._now.timestamp())
             self._seen[name] = batch.batch
             self._batches.append(batch)

@@ -3,6 +3,7 @@ package headrace.kernel.sink;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -24,6 +25,7 @@ public final class DeadLetters extends AccumulatorV2<Letter, Map<String, Letter>
   private static final int LONGEST = 1000;
 
   private final Map<String, Letter> letters = new LinkedHashMap<>();
+  private final transient Map<Long, Integer> counts = new ConcurrentHashMap<>();
 
   public static DeadLetters of(SparkSession session, String query) {
     DeadLetters letters = new DeadLetters();
@@ -58,6 +60,19 @@ public final class DeadLetters extends AccumulatorV2<Letter, Map<String, Letter>
     String why = cause.toString();
     add(new Letter(topic.toString(), partition, offset, operator.toString(), why.substring(0, Math.min(why.length(), LONGEST))));
     return false;
+  }
+
+  /** The letters of a batch that is being written. */
+  List<Letter> take(long batch) {
+    List<Letter> taken = take();
+    if (!taken.isEmpty()) counts.put(batch, taken.size());
+    return taken;
+  }
+
+  /** How many a batch had; asked once. */
+  public int count(long batch) {
+    Integer count = counts.remove(batch);
+    return count == null ? 0 : count;
   }
 
   /** What was told since this was last asked. */

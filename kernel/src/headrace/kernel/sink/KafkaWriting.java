@@ -145,7 +145,7 @@ final class KafkaWriting implements Writing {
   /** The dead letters of the batch, with the bytes and headers of the records as they are in the log. */
   private void bury() {
     Map<TopicPartition, TreeMap<Long, Letter>> places = new HashMap<>();
-    for (Letter letter : end.dead.take()) {
+    for (Letter letter : end.dead.take(batch.number())) {
       places.computeIfAbsent(new TopicPartition(letter.topic(), letter.partition()), place -> new TreeMap<>()).put(letter.offset(), letter);
     }
     if (!places.isEmpty()) {
