@@ -27,6 +27,7 @@ COMMANDS = {
     "topics": "list, create, describe or delete topics",
     "send": "send lines to a topic",
     "peek": "look into a topic",
+    "effects": "list and settle e-mails, webhook calls and calls of functions",
     "config": "the settings, and where each came from",
     "doctor": "check this machine: Java, jars, broker, Spark",
 }
