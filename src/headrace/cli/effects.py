@@ -15,6 +15,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
+from headrace.broker import records
 from headrace.cli import columns, flags
 from headrace.effects import outbox as outboxes
 from headrace.effects.outbox import STATES, Entry, Outbox, State
@@ -65,7 +66,10 @@ def _list(args: argparse.Namespace) -> int:
     outbox = _outbox(args)
     states = tuple(args.states) or _OPEN
     found = outbox.entries(states, effect=args.effect, most=args.limit or -1)
-    columns.show([_summary(entry) for entry in found], as_json=args.json, empty=f"nothing is {' or '.join(states)}")
+    rows = [_summary(entry) for entry in found]
+    columns.show(
+        rows if args.json else [_safe(row) for row in rows], as_json=args.json, empty=f"nothing is {' or '.join(states)}"
+    )
     if not args.json:
         for effect, counts in outbox.counts().items():
             said = ", ".join(f"{count:,} {state}" for state, count in counts.items())
@@ -79,8 +83,8 @@ def _show(args: argparse.Namespace) -> int:
     if args.json:
         columns.show([shown], as_json=True)
     else:
-        shown["row"] = entry.row or None
-        columns.show([{"what": name, "is": value} for name, value in shown.items() if value is not None], as_json=False)
+        safe = _safe(shown | {"row": entry.row or None})
+        columns.show([{"what": name, "is": value} for name, value in safe.items() if value is not None], as_json=False)
     return 0
 
 
@@ -133,6 +137,15 @@ def _summary(entry: Entry) -> dict[str, Any]:
     }
 
 
+def _safe(shown: dict[str, Any]) -> dict[str, Any]:
+    """Ids, rows and causes come from elsewhere: what would move the cursor of a terminal is escaped."""
+    return {name: _escaped(value) if isinstance(value, str) else value for name, value in shown.items()}
+
+
+def _escaped(text: str) -> str:
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+
+
 def _row(entry: Entry) -> Any:
     try:
         return json.loads(entry.row) if entry.row else None
@@ -141,7 +154,7 @@ def _row(entry: Entry) -> Any:
 
 
 def _time(micros: int | None) -> str | None:
-    return None if micros is None else datetime.fromtimestamp(micros / 1e6, UTC).isoformat(timespec="milliseconds")
+    return records.iso(None if micros is None else datetime.fromtimestamp(micros / 1e6, UTC))
 
 
 def _state(text: str) -> State:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 from headrace.effects import template
 from headrace.effects.rate import Rate
@@ -65,12 +65,19 @@ class Item:
 
     @cached_property
     def values(self) -> dict[str, Any]:
-        return json.loads(self.row)
+        """ValueError if the row is not a JSON object."""
+        return _object(json.loads(self.row))
 
     @cached_property
     def texts(self) -> dict[str, Any]:
         """For templates: numbers with a fraction stay as they are written."""
-        return json.loads(self.row, parse_float=str)
+        return _object(json.loads(self.row, parse_float=str))
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"it is a {type(value).__name__}")
+    return cast("dict[str, Any]", value)
 
 
 class Sender(Protocol):

@@ -134,7 +134,7 @@ class Outbox:
             )
             found = db.execute(
                 f"SELECT id, row, attempts + 1 FROM outbox WHERE {_OPEN} AND state = 'PENDING' AND effect = ? AND due <= ? "
-                "ORDER BY created, rowid LIMIT ?",
+                "ORDER BY created, due, rowid LIMIT ?",
                 (effect, now, most),
             ).fetchall()
             db.executemany(
@@ -249,7 +249,7 @@ class Outbox:
 
     def _open(self, create: bool) -> None:
         self._db.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
-        self._check()
+        self._check(create)
         if create:
             self._db.execute("PRAGMA journal_mode = WAL")
             with self._transaction() as db:
@@ -259,7 +259,7 @@ class Outbox:
         # Each commit is on disk before it returns.
         self._db.execute("PRAGMA synchronous = FULL")
 
-    def _check(self) -> None:
+    def _check(self, create: bool) -> None:
         version = _version(self._db)
         if version > FORMAT:
             raise StateError(
@@ -268,6 +268,8 @@ class Outbox:
             )
         if version == 0 and self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             raise StateError(f"{self.file} is a database, but not an outbox", fix="move it away")
+        if version == 0 and not create:
+            raise StateError(f"the outbox {self.file} is empty", fix="start the application; that makes it whole")
 
 
 def _version(db: sqlite3.Connection) -> int:

@@ -99,7 +99,10 @@ class PostSender:
         except (OSError, http.client.HTTPException) as e:
             self.close()
             return Doubt(f"the connection broke while it was sent or answered: {_said(e)}")
-        return judge(answer.status, answer.getheader("Retry-After"), _start_of(self._rest(answer)), self.clock())
+        text = self._rest(answer)
+        # A receiver may repeat what it was sent, in any spelling: what could be a secret is not kept.
+        shown = "" if self.effect.sends_secrets else _start_of(text)
+        return judge(answer.status, answer.getheader("Retry-After"), shown, self.clock())
 
     def _rest(self, answer: http.client.HTTPResponse) -> bytes:
         """The status has decided; the rest is read for the cause, and so that the connection can be kept."""

@@ -157,7 +157,7 @@ class SmtpSender:
                 body = template.render(effect.body, values)
         except KeyError as e:
             raise _NotMade(f"the row has no column {e}") from None
-        except (ValueError, AttributeError) as e:
+        except ValueError as e:
             raise _NotMade(f"the row is not a JSON object: {e}") from None
         sender = effect.sender_address or f"headrace@{socket.gethostname()}"
         address = parseaddr(sender)[1]

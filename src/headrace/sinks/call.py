@@ -40,7 +40,7 @@ class CallSender:
         try:
             values = item.values
         except ValueError as e:
-            return Refused(f"the row is not JSON: {e}")
+            return Refused(f"the row is not a JSON object: {e}")
         try:
             self.function(values, item.id)
         except NotDelivered as e:

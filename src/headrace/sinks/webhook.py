@@ -35,6 +35,11 @@ class Webhook(Effect):
         values = (self.url, self.sign, *(value for _, value in self.headers))
         return tuple(value for value in values if isinstance(value, Secret))
 
+    @property
+    def sends_secrets(self) -> bool:
+        """The key of the signature is not sent."""
+        return any(isinstance(value, Secret) for value in (self.url, *(value for _, value in self.headers)))
+
     def sender(self) -> Sender:
         from headrace.effects.post import PostSender
 
