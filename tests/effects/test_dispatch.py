@@ -200,6 +200,27 @@ def test_stop_leaves_the_rest_for_the_next_run(bench: Bench) -> None:
     assert [bench.state(id) for id in "abc"] == ["SENT", "SENT", "SENT"]
 
 
+def test_rows_that_were_taken_together_and_not_tried_are_as_before(bench: Bench, http: HttpReceiver) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def slow(handler: Any) -> None:
+        entered.set()
+        assert leave.wait(20)
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    http.answers.append(slow)
+    effect = hr.sinks.webhook(http.url, private=True)
+    bench.insert(effect, a={}, b={}, c={})
+    dispatcher = bench.start(effect)
+    assert entered.wait(20)
+    assert {bench.state(id) for id in "abc"} == {"SENDING"}
+    assert not dispatcher.stop(timeout=0.1)
+    leave.set()
+    assert dispatcher.stop()
+    entries = [bench.outbox.find(id) for id in "abc"]
+    assert [(entry.state, entry.attempts) for entry in entries if entry] == [("SENT", 1), ("PENDING", 0), ("PENDING", 0)]
+
+
 def test_one_dispatcher_at_a_time_works_on_an_outbox(bench: Bench) -> None:
     effect = Receiver().effect()
     dispatcher = bench.start(effect)

@@ -1,7 +1,7 @@
 """Sends what is in the outbox: a thread for each effect, so that a receiver that is gone holds up nobody else's rows.
 
-A row is SENDING on disk before the first byte leaves, and stays so until its outcome is on disk. So a crash leaves no more than
-the row that was being sent in doubt (of an at_least_once effect: the rows that were taken together). The rules:
+A row is SENDING on disk before the first byte leaves, and stays so until its outcome is on disk. So a crash leaves one row of
+an effect in doubt; of a webhook that may be called twice, the few rows that were taken together. What comes of an attempt:
 
     Sent       SENT
     Refused    FAILED
@@ -39,8 +39,6 @@ _STOP_SECONDS = 5.0
 _PURGE_SECONDS = 3600.0
 _PURGE_ROWS = 1000
 _DAY = 86_400_000_000
-# More than one at a time would leave more than one in doubt; where each may go twice, that weakens nothing.
-_TOGETHER = {"at_most_once": 1, "at_least_once": 32}
 _TOGETHER_SECONDS = 0.25
 _IDLE_SECONDS = 5.0
 _FIRST_PAUSE = 1_000_000
@@ -296,7 +294,7 @@ class _Worker:
         if now < self.back:
             self._note()
             return (self.back - now) / 1e6, True
-        free = self.limit.free(now, _TOGETHER[self.effect.on_doubt])
+        free = self.limit.free(now, self.effect.together)
         if not free:
             self._note()
             return max(self.limit.wait(now), 1) / 1e6, not self.outbox.is_due(name, now=now)

@@ -115,6 +115,11 @@ class Effect(ABC):
     def secrets(self) -> tuple[Secret, ...]:
         return ()
 
+    @property
+    def together(self) -> int:
+        """How many rows are taken in one commit: so many are in doubt after a crash."""
+        return 1
+
     @abstractmethod
     def sender(self) -> Sender: ...
 

@@ -36,6 +36,11 @@ class Webhook(Effect):
         return tuple(value for value in values if isinstance(value, Secret))
 
     @property
+    def together(self) -> int:
+        """Where each may go twice, and has a key by which the receiver can tell, a few more do no harm."""
+        return 16 if self.on_doubt == "at_least_once" else 1
+
+    @property
     def sends_secrets(self) -> bool:
         """The key of the signature is not sent."""
         return any(isinstance(value, Secret) for value in (self.url, *(value for _, value in self.headers)))
