@@ -260,6 +260,34 @@ def test_what_was_sent_long_ago_is_forgotten(bench: Bench) -> None:
     assert bench.outbox.find("a") is None
 
 
+def test_rows_come_in_while_others_go_out(bench: Bench) -> None:
+    receiver = Receiver()
+    effect = receiver.effect()
+    dispatcher = bench.start(effect)
+    writer = sqlite3.connect(bench.file, timeout=30)
+    for batch in range(20):
+        with writer:
+            rows = ((f"{batch}-{n}", effect.name, "{}", batch) for n in range(10))
+            writer.executemany("INSERT INTO outbox(id, effect, row, created) VALUES (?, ?, ?, ?)", rows)
+            writer.execute("INSERT OR REPLACE INTO marks(query, batch) VALUES ('q', ?)", (batch,))
+        dispatcher.poke()
+    writer.close()
+    assert dispatcher.wait_idle(60)
+    assert sorted(receiver.got) == sorted(f"{batch}-{n}" for batch in range(20) for n in range(10))
+
+
+def test_what_can_not_be_told_keeps_nothing_from_being_sent(bench: Bench) -> None:
+    def deaf(text: str) -> None:
+        raise OSError("no terminal")
+
+    receiver = Receiver(a=[ValueError("what?")])
+    effect = receiver.effect()
+    bench.insert(effect, a={}, b={})
+    with Dispatcher(bench.file, [effect], say=deaf) as dispatcher:
+        assert dispatcher.wait_idle(20)
+    assert (bench.state("a"), bench.state("b")) == ("UNKNOWN", "SENT")
+
+
 class Stumbling:
     """An outbox whose disk is full when it is told so."""
 

@@ -101,6 +101,8 @@ def test_an_id_can_not_bring_headers_and_two_ids_never_become_one(bench: Bench, 
         (500, None, Doubt),
         (502, None, Doubt),
         (504, None, Doubt),
+        (101, None, Doubt),
+        (999, None, Doubt),
     ],
 )
 def test_an_answer_decides(status: int, retry_after: str | None, outcome: Outcome | type[Outcome]) -> None:

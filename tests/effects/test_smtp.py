@@ -150,6 +150,25 @@ def test_a_connection_that_breaks_after_the_text_is_doubt(bench: Bench, smtp: Sm
     assert [got.subject for got in receiver.log.entries] == ["A moved", "B moved"]
 
 
+def test_an_answer_that_is_none_is_doubt(bench: Bench, smtp: Smtp) -> None:
+    receiver = smtp()
+    receiver.data.append("hello there")
+    assert bench.send(mail(receiver), a={"symbol": "A"}, b={"symbol": "B"}) == {"a": "UNKNOWN", "b": "SENT"}
+
+
+def test_a_server_that_is_closing_is_waited_for(bench: Bench, smtp: Smtp) -> None:
+    receiver = smtp()
+    receiver.rcpt.append("421 closing")
+    effect = mail(receiver)
+    bench.insert(effect, a={"symbol": "A"}, b={"symbol": "B"})
+    dispatcher = bench.start(effect)
+    assert dispatcher.wait_idle(20)
+    assert (bench.state("a"), bench.state("b")) == ("PENDING", "PENDING")
+    bench.clock.pass_by(2)
+    assert dispatcher.wait_idle(20)
+    assert [got.subject for got in receiver.log.entries] == ["A moved", "B moved"]
+
+
 def test_at_least_once_sends_a_doubtful_one_again_with_the_same_message_id(bench: Bench, smtp: Smtp) -> None:
     receiver = smtp()
     receiver.data.append("")

@@ -19,6 +19,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -78,7 +79,8 @@ class Dispatcher:
                     f"two effects are called {effect.name!r}", where=effect.where, fix='give one of them a name: name="…"'
                 )
             names.add(effect.name)
-        self._file, self._effects, self._say, self._now, self._share = file, tuple(effects), say, now, share
+        self._file, self._effects, self._now, self._share = file, tuple(effects), now, share
+        self._speak = say
         self._board = _Board()
         self._threads: list[threading.Thread] = []
         self._running = 0
@@ -127,6 +129,11 @@ class Dispatcher:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
+
+    def _say(self, text: str) -> None:
+        """What can't be told must not keep anything from being sent."""
+        with suppress(Exception):
+            self._speak(text)
 
     def _worker(self, effect: Effect, sender: Sender, outbox: Outbox) -> _Worker:
         worker = _Worker(effect, sender, outbox, self._board, self._say, self._now, self._share)
@@ -291,7 +298,8 @@ class _Worker:
     def _turn(self) -> tuple[float, bool]:
         """Sends what is due. Returns for how many seconds nothing is to be done, and whether that is because nothing is due."""
         now, name = self.now(), self.effect.name
-        if now < self.back:
+        # Bounded, in case the clock was set back.
+        if now < self.back <= now + _LONGEST_PAUSE:
             self._note()
             return (self.back - now) / 1e6, True
         free = self.limit.free(now, self.effect.together)
@@ -308,15 +316,17 @@ class _Worker:
         return 0.0, False
 
     def _send(self, taken: Sequence[tuple[Item, int]]) -> None:
-        began = time.monotonic()
+        began, away = time.monotonic(), False
         for index, (item, attempts) in enumerate(taken):
             late = index > 0 and time.monotonic() - began > _TOGETHER_SECONDS
-            if late or self.board.stopped.is_set() or self.now() < self.back:
+            if late or away or self.board.stopped.is_set():
                 # Not tried yet: as they were.
                 self.settled += [Settled(item.id, "PENDING", counts=False) for item, _ in taken[index:]]
                 return
             self.limit.remember([self.now()])
-            self.settled.append(self._outcome(item, attempts, self._attempt(item)))
+            outcome = self._attempt(item)
+            away = isinstance(outcome, Away)
+            self.settled.append(self._outcome(item, attempts, outcome))
 
     def _attempt(self, item: Item) -> Outcome:
         try:

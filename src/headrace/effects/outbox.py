@@ -96,15 +96,21 @@ class Outbox:
     def __init__(self, file: Path, *, create: bool = True) -> None:
         self.file = file
         self._turn = threading.Lock()
+        if not create and not file.is_file():
+            raise StateError(f"there is no outbox {file}", fix="it is made by the first run of an application with effects")
         try:
             if create:
                 _private(file)
-            elif not file.is_file():
-                raise StateError(f"there is no outbox {file}", fix="it is made by the first run of an application with effects")
             self._db = sqlite3.connect(file, timeout=_BUSY_MS / 1000, isolation_level=None, check_same_thread=False)
-            self._open(create)
         except (OSError, sqlite3.Error) as e:
-            raise StateError(f"the outbox {file} can't be opened: {e}", fix="look at the file, its folder and the disk") from e
+            raise _not_opened(file, e) from e
+        try:
+            self._open(create)
+        except BaseException as e:
+            self._db.close()
+            if isinstance(e, sqlite3.Error):
+                raise _not_opened(file, e) from e
+            raise
 
     def close(self) -> None:
         with self._turn:
@@ -274,6 +280,10 @@ class Outbox:
 
 def _version(db: sqlite3.Connection) -> int:
     return db.execute("PRAGMA user_version").fetchone()[0]
+
+
+def _not_opened(file: Path, error: Exception) -> StateError:
+    return StateError(f"the outbox {file} can't be opened: {error}", fix="look at the file, its folder and the disk")
 
 
 def _private(file: Path) -> None:

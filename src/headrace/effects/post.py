@@ -170,7 +170,7 @@ def judge(status: int, retry_after: str | None, text: str, now: float) -> Outcom
     if 300 <= status < 400:
         return Refused(f"{cause}: redirects are not followed; give the URL it leads to")
     # 409 is what a receiver says of a key whose first request it still works on.
-    if status == 409 or status >= 500:
+    if status == 409 or not 200 <= status < 500:
         return Doubt(cause)
     return Refused(cause)
 

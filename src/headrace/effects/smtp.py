@@ -69,7 +69,7 @@ class SmtpSender:
             session = self._offer(letter)
         except _Refused as e:
             self._reset()
-            return _away_or_refused(e)
+            return _no(e) or Away(str(e))
         except ConfigError as e:
             self._drop()
             return Away(e.message)
@@ -82,9 +82,10 @@ class SmtpSender:
         except OSError as e:
             self._drop()
             return Doubt(f"the connection broke after the text was sent: {_said(e)}")
-        if code == 250:
+        if 200 <= code < 300:
             return Sent()
-        return _away_or_refused(_Refused("the text", code, reply))
+        refused = _Refused("the text", code, reply)
+        return _no(refused) or Doubt(str(refused))
 
     def close(self) -> None:
         if self._session is not None:
@@ -210,11 +211,13 @@ def _expect(step: str, answer: tuple[int, bytes], *codes: int) -> None:
         raise _Refused(step, *answer)
 
 
-def _away_or_refused(e: _Refused) -> Outcome:
-    """4xx: not now; 5xx: never; 421: the server is closing, which is not about this row."""
+def _no(e: _Refused) -> Outcome | None:
+    """421: the server is closing, which is not about this row; other 4xx: not now; 5xx: never; else it is no answer."""
     if e.code == _CLOSING:
         return Away(str(e))
-    return Later(str(e)) if 400 <= e.code < 500 else Refused(str(e))
+    if 400 <= e.code < 500:
+        return Later(str(e))
+    return Refused(str(e)) if 500 <= e.code < 600 else None
 
 
 def _text(reply: bytes) -> str:
