@@ -4,7 +4,7 @@ PYTHON ?= python3
 UV := .tools/bin/uv
 RUN := .venv/bin
 
-.PHONY: setup demo test soak lint bench kernel lock clean
+.PHONY: setup demo test soak faults lint bench kernel lock clean
 
 setup: .venv/.done
 
@@ -43,6 +43,10 @@ test: setup lint
 # What takes too long for every change.
 soak: setup
 	@$(RUN)/pytest -m soak --durations=12
+
+# Breaks it on purpose, for about an hour.
+faults: setup
+	@$(RUN)/python -m faults
 
 bench: setup
 	@$(RUN)/python -m bench

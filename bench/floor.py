@@ -17,8 +17,8 @@ from headrace import jars
 from headrace.broker import topics
 from headrace.broker.client import Connection
 from headrace.config import Config
-from headrace.sinks import kafka as sink
 from headrace.sources import kafka as source
+from headrace.spark import ends
 from headrace.spark.compile import compile
 from headrace.spark.session import session
 
@@ -53,8 +53,8 @@ def writer(impl: str, job: str, address: str, folder: Path) -> DataStreamWriter:
     log = config.home / "logs" / "bench.log"
     spark = session("bench", master=config.master, memory=config.driver_memory, jars=tuple(jars.connector_jars()), log=log)
     (spec,) = latency.JOBS[job][1]().queries()
-    records = compile(spec, lambda node: source.read(spark, node, connection, batch=config.batch)).records
-    return sink.write(records, connection, mode=spec.mode)
+    query = compile(spec, lambda node: source.read(spark, node, connection, batch=config.batch))
+    return ends.at_least_once(query, connection)
 
 
 def main() -> None:

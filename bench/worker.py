@@ -15,8 +15,8 @@ import headrace as hr
 from headrace import jars
 from headrace.broker.client import Connection
 from headrace.config import Config
-from headrace.sinks import kafka as sink
 from headrace.sources import kafka as source
+from headrace.spark import ends
 from headrace.spark.compile import compile
 from headrace.spark.session import session
 
@@ -82,8 +82,8 @@ def main() -> None:
         spark = session("bench", master=config.master, memory=config.driver_memory, jars=tuple(jars.connector_jars()), log=log)
         (spec,) = ours(job).queries()
         connection = Connection(address)
-        records = compile(spec, lambda node: source.read(spark, node, connection, batch=config.batch)).records
-        writer = sink.write(records, connection, mode=spec.mode)
+        query = compile(spec, lambda node: source.read(spark, node, connection, batch=config.batch))
+        writer = ends.at_least_once(query, connection)
     for number in range(int(passes)):
         began = time.monotonic()
         query = writer.option("checkpointLocation", f"{folder}/state/{impl}-{job}-{number}").trigger(availableNow=True).start()

@@ -1,16 +1,19 @@
 """Builds the kernel: `kernel/src/**/*.java` -> `src/headrace/_kernel/headrace-kernel.jar`.
 
-Hatchling calls it as a build hook; `python kernel/build.py` does the same by hand. Plain `javac`, against pyspark's jars.
+Hatchling calls it as a build hook; `python kernel/build.py` does the same by hand. Plain `javac`, against pyspark's jars and
+those of the connectors.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import types
 import zipfile
 from pathlib import Path
 
@@ -35,6 +38,17 @@ def spark_jars() -> Path:
     return Path(spec.origin).parent / "jars"
 
 
+def connector_jars() -> list[Path]:
+    # The package is not installed yet, and importing all of it would need more than a build has.
+    if "headrace" not in sys.modules:
+        package = types.ModuleType("headrace")
+        package.__path__ = [str(ROOT / "src" / "headrace")]
+        sys.modules["headrace"] = package
+    from headrace import jars
+
+    return jars.connector_jars()
+
+
 def javac() -> str:
     found = shutil.which("javac")
     if found is None:
@@ -50,7 +64,8 @@ def build() -> Path:
     sources = sorted(str(p) for p in SOURCES.rglob("*.java"))
     with tempfile.TemporaryDirectory() as out:
         command = [javac(), "--release", "17", "-Xlint:all,-processing,-serial,-classfile,-path", "-proc:none", "-d", out]
-        subprocess.run([*command, "-cp", f"{spark_jars()}/*", *sources], check=True)
+        classpath = os.pathsep.join(map(str, (spark_jars() / "*", *connector_jars())))
+        subprocess.run([*command, "-cp", classpath, *sources], check=True)
         resources = [p for p in SOURCES.rglob("*") if p.is_file() and p.suffix != ".java"]
         JAR.parent.mkdir(parents=True, exist_ok=True)
         part = JAR.with_suffix(".part")

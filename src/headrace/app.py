@@ -9,8 +9,8 @@ from headrace.errors import PlanError
 from headrace.plan import build, draw, tables
 from headrace.plan.callsite import CallSite, call_site
 from headrace.plan.durations import Duration
-from headrace.plan.nodes import Bad, Clock, Format, Kind, Node, Source, Write
-from headrace.plan.queries import QuerySpec, check_name, queries
+from headrace.plan.nodes import Bad, Clock, Delivery, Format, Kind, Node, Sink, Source, Write
+from headrace.plan.queries import QuerySpec, check_name, queries, written
 from headrace.plan.schema import Schema
 from headrace.stream import Stream
 from headrace.table import Table
@@ -44,7 +44,7 @@ class App:
         idle_after: Duration | None = None,
         close_after: Duration | None = None,
         format: Format = "json",
-        bad: Bad = "fail",
+        bad: Bad = "dead",
         start: Literal["earliest", "latest"] = "earliest",
     ) -> Stream:
         """Reads a topic.
@@ -53,7 +53,8 @@ class App:
         how much later than a newer event one may come and still count. An event whose time is more than `max_ahead` in the
         future is a bad record. Without records for `idle_after` the stream does not hold up others that it is read with;
         when all that is read has been quiet for `close_after`, open windows are closed. `bad` says what happens to a bad
-        record: "fail" stops and names it, "skip" counts it. `start` is where the first run begins.
+        record: "dead" keeps it, with its cause, in the application's dead-letter topic, "skip" counts it, "fail" stops and
+        names it. `start` is where the first run begins.
         """
         site = call_site()
         node = build.source(
@@ -81,7 +82,7 @@ class App:
         time: str | Clock | None = None,
         lateness: Duration | None = None,
         format: Format = "json",
-        bad: Bad = "fail",
+        bad: Bad = "dead",
     ) -> Table:
         """Reads a topic as a table: the newest row of each key; a null value deletes the row of the record's key.
 
@@ -138,17 +139,17 @@ class App:
             )
         return node
 
-    def _write(self, node: Node, topic: str, name: str | None, site: CallSite) -> None:
-        for write in self._writes:
-            if write.topic == topic:
+    def _write(self, node: Node, to: str | Sink, name: str | None, delivery: Delivery, site: CallSite) -> None:
+        write = written(node, to, name, delivery, site.where)
+        for other in self._writes:
+            if other.label == write.label:
+                what = f"the topic {to!r}" if isinstance(to, str) else write.label
                 raise PlanError(
-                    f"the topic {topic!r} is written already, at {write.where.file}:{write.where.line}",
+                    f"{what} is written already, at {other.where.file}:{other.where.line}",
                     where=site.where,
-                    fix="merge() the two streams, or choose another topic",
+                    fix="merge() the two streams, or write somewhere else",
                 )
-        if name is not None:
-            check_name(name, "query", site.where)
-        self._writes.append(Write(node=node, topic=topic, name=name or topic, named=name is not None, where=site.where))
+        self._writes.append(write)
 
     def _repr_html_(self) -> str:
         return draw.html(draw.model(self.name, self.queries()))

@@ -42,7 +42,7 @@ def _is_broker(text: str) -> bool:
     )
 
 
-def _is_realtime_batch(text: str) -> bool:
+def _is_long(text: str) -> bool:
     length = durations.parse(text)
     return length is not None and length >= 1_000_000
 
@@ -60,7 +60,13 @@ SETTINGS: Mapping[str, Kind] = {
         "5 minutes",
         "time between two checkpoints in real-time mode",
         'a duration of at least 1 second, such as "5 minutes"',
-        _is_realtime_batch,
+        _is_long,
+    ),
+    "transaction_timeout": Kind(
+        "5 minutes",
+        "how long a batch may take to be written, and readers may wait for one whose writer is gone",
+        'a duration of at least 1 second, such as "5 minutes"',
+        _is_long,
     ),
 }
 
@@ -84,6 +90,7 @@ class Config:
     state: str
     batch: int
     realtime_batch: str
+    transaction_timeout: str
     kafka: Mapping[str, str] = field(repr=False)
     origins: Mapping[str, str] = field(repr=False)
 
@@ -143,6 +150,7 @@ class Config:
             state=given["state"][0],
             batch=int(given["batch"][0]),
             realtime_batch=given["realtime_batch"][0],
+            transaction_timeout=given["transaction_timeout"][0],
             kafka=kafka,
             origins=origins,
         )

@@ -1,4 +1,4 @@
-"""The Java parts that come from Maven: the Spark-Kafka connector, the embedded broker, and JUnit for the kernel's tests.
+"""The Java parts that come from Maven: Spark's connectors, the embedded broker, and JUnit for the kernel's tests.
 
 jars.toml pins every file and its SHA-256. A file is fetched once into the user's cache; later starts need no network.
 `python -m headrace.jars lock` resolves the roots again and rewrites the pins.
@@ -41,7 +41,7 @@ class Pin:
 
 
 def connector_jars() -> list[Path]:
-    """What Spark needs to read and write Kafka."""
+    """What Spark needs to read Kafka, and the kernel to write Kafka and databases."""
     return fetch(pins("connector"))
 
 

@@ -10,7 +10,7 @@ from headrace.plan import build, joins, tables
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration
 from headrace.plan.joins import On
-from headrace.plan.nodes import AsOf, Emit, How, Late, Node, Window
+from headrace.plan.nodes import AsOf, Delivery, Emit, How, Late, Node, Sink, Window
 
 if TYPE_CHECKING:
     from headrace.app import App
@@ -142,9 +142,13 @@ class Stream:
         """The running count, as the column `count`."""
         return self.agg(count="count(*)")
 
-    def to(self, topic: str, *, name: str | None = None) -> None:
-        """Writes to a topic. `name` names the query and its state; without it they are named after the topic."""
-        self._app._write(self._node, topic, name, call_site())  # pyright: ignore[reportPrivateUsage]
+    def to(self, to: str | Sink, *, name: str | None = None, delivery: Delivery = "exactly_once") -> None:
+        """Writes to a topic, or to one of `hr.sinks`, exactly once.
+
+        `name` names the query and its state; without it they are named after where it writes. With delivery="at_least_once" a
+        topic gets some rows again after a crash; readers need not wait for transactions.
+        """
+        self._app._write(self._node, to, name, delivery, call_site())  # pyright: ignore[reportPrivateUsage]
 
     def _next(self, node: Node) -> Stream:
         from headrace.keyed import KeyedStream

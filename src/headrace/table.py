@@ -9,7 +9,7 @@ from headrace.errors import PlanError
 from headrace.plan import build, joins, tables
 from headrace.plan.callsite import call_site
 from headrace.plan.joins import On
-from headrace.plan.nodes import How, Node
+from headrace.plan.nodes import Delivery, How, Node, Sink
 
 if TYPE_CHECKING:
     from headrace.app import App
@@ -88,9 +88,12 @@ class Table:
 
         return KeyedStream(self._app, tables.changes(self._node, call_site()))
 
-    def to(self, topic: str, *, name: str | None = None) -> None:
-        """Writes every change to a topic, with the table's key as the record's key; a deleted row has no value."""
-        self._app._write(self._node, topic, name, call_site())  # pyright: ignore[reportPrivateUsage]
+    def to(self, to: str | Sink, *, name: str | None = None, delivery: Delivery = "exactly_once") -> None:
+        """Writes every change to a topic, with the table's key as the record's key; a deleted row has no value.
+
+        Or to one of `hr.sinks`, where a row replaces the one of its key. The rest is as in `Stream.to`.
+        """
+        self._app._write(self._node, to, name, delivery, call_site())  # pyright: ignore[reportPrivateUsage]
 
     def __repr__(self) -> str:
         return f"<Table of {', '.join(self.columns)} by {', '.join(self.key) or 'nothing'}>"

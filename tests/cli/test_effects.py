@@ -34,7 +34,7 @@ def outbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Outbox:
 
 def listed(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     capsys.readouterr()
-    assert main(["effects", "app.py", "list", *words, "--json"]) == 0
+    assert main(["effects", "list", "app.py", *words, "--json"]) == 0
     return [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()]
 
 
@@ -47,30 +47,30 @@ def test_list_shows_what_is_not_sent_or_what_is_asked_for(outbox: Outbox, capsys
 
 
 def test_list_is_for_people_too_and_moves_no_cursor(outbox: Outbox, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["effects", "market", "list", "failed"]) == 0
+    assert main(["effects", "list", "market", "failed"]) == 0
     said = capsys.readouterr()
     assert said.out.splitlines() == [
         "ID      EFFECT  STATE   ATTEMPTS  CREATED                   CHANGED                   CAUSE",
         "failed  mail    FAILED         1  2023-11-14T22:13:20.000Z  2023-11-14T22:13:22.000Z  550 \\x1b[2Jno",
     ]
     assert said.err.splitlines() == ["hook: 1 PENDING", "mail: 1 FAILED, 1 PENDING, 1 SENDING, 1 SENT, 1 UNKNOWN"]
-    assert main(["effects", "market", "list", "dropped"]) == 0
+    assert main(["effects", "list", "market", "dropped"]) == 0
     assert capsys.readouterr().out == "nothing is DROPPED\n"
 
 
 def test_show_has_the_row(outbox: Outbox, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["effects", "app.py", "show", "unknown", "--json"]) == 0
+    assert main(["effects", "show", "app.py", "unknown", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["state"], shown["cause"], shown["row"]) == ("UNKNOWN", "lost", {"symbol": "unknown"})
-    assert main(["effects", "app.py", "show", "unknown"]) == 0
+    assert main(["effects", "show", "app.py", "unknown"]) == 0
     assert '{"symbol": "unknown"}' in capsys.readouterr().out
-    assert main(["effects", "app.py", "show", "nothing"]) == 1
+    assert main(["effects", "show", "app.py", "nothing"]) == 1
     assert "there is no 'nothing' in" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("flag", "state"), [("--sent", "SENT"), ("--again", "PENDING"), ("--drop", "DROPPED")])
 def test_resolve_decides(outbox: Outbox, capsys: pytest.CaptureFixture[str], flag: str, state: str) -> None:
-    assert main(["effects", "app.py", "resolve", "unknown", "failed", flag]) == 0
+    assert main(["effects", "resolve", "app.py", "unknown", "failed", flag]) == 0
     assert capsys.readouterr().out == f"2 are {state} now\n"
     entry = outbox.find("unknown")
     assert entry is not None
@@ -78,7 +78,7 @@ def test_resolve_decides(outbox: Outbox, capsys: pytest.CaptureFixture[str], fla
 
 
 def test_resolve_leaves_what_is_sent_or_being_sent(outbox: Outbox, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["effects", "app.py", "resolve", "sent", "sending", "pending", "--drop"]) == 1
+    assert main(["effects", "resolve", "app.py", "sent", "sending", "pending", "--drop"]) == 1
     said = capsys.readouterr()
     assert said.out == "1 is DROPPED now\n"
     assert said.err == "sending is SENDING: left as it is\nsent is SENT: left as it is\n"
@@ -86,22 +86,22 @@ def test_resolve_leaves_what_is_sent_or_being_sent(outbox: Outbox, capsys: pytes
 
 def test_resolve_all_asks_first(outbox: Outbox, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
-    assert main(["effects", "app.py", "resolve", "--all", "failed", "--again"]) == 1
+    assert main(["effects", "resolve", "app.py", "--all", "failed", "--again"]) == 1
     assert "PENDING for 1 that is FAILED? [y/N] nothing was changed" in capsys.readouterr().err
-    assert main(["effects", "app.py", "resolve", "--all", "failed", "--again", "--yes"]) == 0
+    assert main(["effects", "resolve", "app.py", "--all", "failed", "--again", "--yes"]) == 0
     assert capsys.readouterr().out == "1 is PENDING now\n"
-    assert main(["effects", "app.py", "resolve", "--all", "pending", "--effect", "hook", "--drop", "--yes"]) == 0
+    assert main(["effects", "resolve", "app.py", "--all", "pending", "--effect", "hook", "--drop", "--yes"]) == 0
     assert listed(capsys, "dropped") == ["hook-1"]
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["app.py", "resolve", "--sent"], "resolve takes ids, or --all and a state"),
-        (["app.py", "resolve", "failed", "--all", "failed", "--sent"], "resolve takes ids, or --all and a state"),
-        (["app.py", "resolve", "nothing", "--sent"], "there is no 'nothing'"),
-        (["other", "list"], "there is no outbox"),
-        (["app.py", "list", "--state", "hdfs://somewhere/state"], "on a disk of this machine"),
+        (["resolve", "app.py", "--sent"], "resolve takes ids, or --all and a state"),
+        (["resolve", "app.py", "failed", "--all", "failed", "--sent"], "resolve takes ids, or --all and a state"),
+        (["resolve", "app.py", "nothing", "--sent"], "there is no 'nothing'"),
+        (["list", "other"], "there is no outbox"),
+        (["list", "app.py", "--state", "hdfs://somewhere/state"], "on a disk of this machine"),
     ],
 )
 def test_what_can_not_be_is_told(outbox: Outbox, capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
@@ -112,7 +112,7 @@ def test_what_can_not_be_is_told(outbox: Outbox, capsys: pytest.CaptureFixture[s
 def test_a_state_that_is_none_is_refused(outbox: Outbox, capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["list", "lost"], ["resolve", "--all", "sent", "--drop"], ["resolve", "failed"]):
         with pytest.raises(SystemExit):
-            main(["effects", "app.py", *words])
+            main(["effects", words[0], "app.py", *words[1:]])
     capsys.readouterr()
 
 

@@ -72,7 +72,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "a field twice": (lambda: hr.App("a").stream("t", schema="a int, A int"), "field 'A' twice"),
     "a schema for text": (lambda: hr.App("a").stream("t", schema="a int", format="text"), "takes no schema"),
     "an unknown format": (lambda: hr.App("a").stream("t", schema="a int", format="xml"), "format is one of"),  # type: ignore[arg-type]
-    "an unknown bad policy": (lambda: trades(bad="ignore"), "bad is one of: 'fail', 'skip'"),
+    "an unknown bad policy": (lambda: trades(bad="ignore"), "bad is one of: 'dead', 'skip', 'fail'"),
     "a time column that does not exist": (lambda: trades(time="when"), "no column 'when'"),
     "a time column that is text": (lambda: trades(time="symbol"), "not a timestamp"),
     "a wrong duration": (lambda: trades(lateness="10 parsecs"), "lateness='10 parsecs' is not a duration"),

@@ -70,7 +70,7 @@ def test_progress_is_committed_to_the_consumer_group_of_the_application(project:
 def test_a_record_that_cannot_be_decoded_stops_with_its_place_and_cause(project: Any, topic: str) -> None:
     put(project, topic, [{"k": "a", "v": 1}, {"k": "a", "v": "many"}])
     with pytest.raises(BadRecord) as caught:
-        run(counting(topic, f"{topic}-out"), project)
+        run(counting(topic, f"{topic}-out", bad="fail"), project)
     text = str(caught.value)
     assert f"topic {topic}, partition " in text
     assert 'field v: expected int, found string "many"' in text

@@ -117,7 +117,7 @@ def test_an_event_from_the_far_future_closes_nothing(drive: Any) -> None:
 
 def test_an_unbelievable_time_stops_a_stream_that_takes_no_bad_records(drive: Any) -> None:
     app = hr.App("strict")
-    app.stream("events", schema="id int, at timestamp", time="at", max_ahead="1 minute").select("id").to("out")
+    app.stream("events", schema="id int, at timestamp", time="at", max_ahead="1 minute", bad="fail").select("id").to("out")
     with pytest.raises(BadRecord, match="more than 1 minute") as caught:
         drive(app).feed("events", [b'{"id":2,"at":"2031-01-01T00:00:00Z"}'], at="10:00:02").run()
     assert caught.value.where is not None

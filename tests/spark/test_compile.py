@@ -85,7 +85,7 @@ def test_the_stateless_verbs_do_what_they_say(drive: Drive) -> None:
 def test_text_and_bytes_are_one_column_and_invalid_text_is_bad(drive: Drive) -> None:
     app = hr.App("formats")
     app.stream("text", format="text", bad="skip").select("upper(value) as u").to("upper")
-    app.stream("strict", format="text").to("strictly")
+    app.stream("strict", format="text", bad="fail").to("strictly")
     app.stream("bytes", format="bytes").select("hex(value) as h").to("hex")
     t = drive(app)
     t.feed("text", ["grüße", b"\xff\xfe", None]).feed("bytes", [b"\x00\xff", None]).run()
@@ -189,3 +189,18 @@ def test_names_may_hold_spaces_dots_backticks_and_keywords(drive: Drive) -> None
     assert (t.rows("window")[0]["x.y"], t.rows("window")[0]["q`t"]) == (1, "z")
     assert t.rows("dedupe") == [{"a b": "k", "order": 2, "q`t": "z"}]
     assert t.rows("join") == [{"a b": "k", "one": 2, "two": 2}]
+
+
+def test_a_record_that_can_not_be_decoded_is_a_dead_letter_and_the_rest_flows_on(drive: Drive) -> None:
+    app = hr.App("letters")
+    # The condition is on a column that a bad record does not have: it must not be asked first.
+    app.stream("numbers", schema="n int").where("n is not null and n > 1").to("out")
+    t = drive(app)
+    t.feed("numbers", [{"n": 1}, b"{", {"n": 2}, b'{"n": "x"}']).run()
+    assert [row["n"] for row in t.rows("out")] == [2]
+    assert [(letter.topic, letter.offset, letter.operator) for letter in t.dead()] == [
+        ("numbers", 1, "decode numbers"),
+        ("numbers", 3, "decode numbers"),
+    ]
+    t.crash().run()
+    assert len(t.dead()) == 2

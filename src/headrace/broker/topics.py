@@ -141,6 +141,11 @@ def retention(connection: Connection, name: str) -> int | None:
     return None if millis < 0 or "delete" not in str(entries["cleanup.policy"].value) else millis
 
 
+def largest(connection: Connection, name: str) -> int:
+    """How large a record of the topic may be, in bytes."""
+    return int(_config(connection, name)["max.message.bytes"].value)
+
+
 def _config(connection: Connection, name: str) -> dict[str, Any]:
     resource = kafka.ConfigResource(kafka.ConfigResource.Type.TOPIC, name)
     try:

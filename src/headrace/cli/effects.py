@@ -1,10 +1,10 @@
 """Shows and settles effects: the e-mails, webhook calls and calls of functions that an application's rows became.
 
-headrace effects app.py list                       what is not sent
-headrace effects app.py list unknown               of which nobody knows whether the receiver has it
-headrace effects app.py show ID
-headrace effects app.py resolve ID --sent          it arrived; --again sends it, --drop forgets it
-headrace effects app.py resolve --all failed --again
+headrace effects list app.py                       what is not sent
+headrace effects list app.py unknown               of which nobody knows whether the receiver has it
+headrace effects show app.py ID
+headrace effects resolve app.py ID --sent          it arrived; --again sends it, --drop forgets it
+headrace effects resolve app.py --all failed --again
 """
 
 from __future__ import annotations
@@ -26,19 +26,21 @@ _FEW = 100
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("app", metavar="FILE.py[:NAME] | APP", help="the file, or the application's name")
     actions = parser.add_subparsers(metavar="action", required=True)
 
     listing = actions.add_parser("list", help="what is not sent, or what is in a state")
+    flags.app(listing)
     listing.add_argument("states", nargs="*", type=_state, metavar="STATE", help=f"{', '.join(STATES)} (default: not sent)")
     listing.add_argument("-n", "--limit", type=int, default=_FEW, metavar="N", help=f"at most; 0 is all (default {_FEW})")
     listing.set_defaults(action=_list)
 
     show = actions.add_parser("show", help="one of them, with its row")
+    flags.app(show)
     show.add_argument("id")
     show.set_defaults(action=_show)
 
     resolve = actions.add_parser("resolve", help="decide what becomes of some that are FAILED, UNKNOWN or PENDING")
+    flags.app(resolve)
     resolve.add_argument("ids", nargs="*", metavar="ID")
     resolve.add_argument(
         "--all", type=_state, choices=("FAILED", "UNKNOWN", "PENDING"), metavar="STATE", help="failed, unknown or pending"
@@ -90,7 +92,7 @@ def _show(args: argparse.Namespace) -> int:
 
 def _resolve(args: argparse.Namespace) -> int:
     if bool(args.ids) == bool(args.all):
-        raise ConfigError("resolve takes ids, or --all and a state", fix="headrace effects APP resolve --all failed --again")
+        raise ConfigError("resolve takes ids, or --all and a state", fix="headrace effects resolve APP --all failed --again")
     outbox = _outbox(args)
     ids: list[str] = args.ids
     if args.all:
@@ -110,18 +112,13 @@ def _resolve(args: argparse.Namespace) -> int:
 
 
 def _outbox(args: argparse.Namespace) -> Outbox:
-    name: str = args.app
-    if ".py" in name:
-        from headrace.runtime.load import load
-
-        name = load(name).name
-    return Outbox(outboxes.path(flags.config(args).state, name), create=False)
+    return Outbox(outboxes.path(flags.config(args).state, flags.app_name(args)), create=False)
 
 
 def _found(outbox: Outbox, id: str) -> Entry:
     entry = outbox.find(id)
     if entry is None:
-        raise StateError(f"there is no {id!r} in {outbox.file}", fix="headrace effects APP list shows the ids")
+        raise StateError(f"there is no {id!r} in {outbox.file}", fix="headrace effects list APP shows the ids")
     return entry
 
 

@@ -20,6 +20,19 @@ def json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
 
+def app(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("app", metavar="APP", help="the application's name, or its FILE.py")
+
+
+def app_name(args: argparse.Namespace) -> str:
+    """What `app` added, as a name."""
+    if not args.app.partition(":")[0].endswith(".py"):
+        return args.app
+    from headrace.runtime import load
+
+    return load.load(args.app).name
+
+
 def config(args: argparse.Namespace) -> Config:
     return Config.load(vars(args))
 

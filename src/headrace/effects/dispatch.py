@@ -80,7 +80,8 @@ class Dispatcher:
                 )
             names.add(effect.name)
         self._file, self._effects, self._now, self._share = file, tuple(effects), now, share
-        self._speak = say
+        # <state>/<app>/effects.db
+        self._app, self._speak = file.parent.name, say
         self._board = _Board()
         self._threads: list[threading.Thread] = []
         self._running = 0
@@ -136,7 +137,7 @@ class Dispatcher:
             self._speak(text)
 
     def _worker(self, effect: Effect, sender: Sender, outbox: Outbox) -> _Worker:
-        worker = _Worker(effect, sender, outbox, self._board, self._say, self._now, self._share)
+        worker = _Worker(self._app, effect, sender, outbox, self._board, self._say, self._now, self._share)
         if effect.rate is not None:
             since = self._now() - effect.rate.period
             worker.limit.remember(outbox.attempted(effect.name, since, effect.rate.count))
@@ -148,14 +149,14 @@ class Dispatcher:
         if unknown:
             self._say(
                 f"{unknown} {'row was' if unknown == 1 else 'rows were'} being sent when the last run ended: UNKNOWN\n"
-                "  fix: headrace effects APP list unknown; then headrace effects APP resolve ID"
+                f"  fix: headrace effects list {self._app} unknown; then headrace effects resolve {self._app} ID"
             )
         known = {effect.name for effect in self._effects}
         for name, count in outbox.waiting().items():
             if name not in known:
                 self._say(
                     f"{count} {'row waits' if count == 1 else 'rows wait'} for the effect {name!r}, which the program lacks\n"
-                    f'  fix: give an effect name="{name}"; or headrace effects APP resolve --drop --all pending --effect {name}'
+                    f'  fix: name="{name}" for an effect; or headrace effects resolve {self._app} --all pending --effect {name} --drop'
                 )
 
     def _purge(self) -> None:
@@ -256,6 +257,7 @@ class _Board:
 class _Worker:
     """The thread of one effect."""
 
+    app: str
     effect: Effect
     sender: Sender
     outbox: Outbox
@@ -378,7 +380,7 @@ class _Worker:
             more = f" (and {self.untold - 1} more)" if self.untold > 1 else ""
             self.say(
                 f"effect {self.effect.name}: {item.id} is {state}{more}: {cause}\n"
-                f"  fix: headrace effects APP list shows all of them; headrace effects APP resolve ID"
+                f"  fix: headrace effects list {self.app} shows all of them; headrace effects resolve {self.app} ID"
             )
             self.told, self.untold = time.monotonic(), 0
         return Settled(item.id, state, cause)

@@ -4,7 +4,7 @@ Rows are inserted by the writer of a stream, together with the mark of its batch
 
     PENDING -> SENDING -> SENT                  the receiver has it
                        -> FAILED                the receiver refused it for good
-                       -> UNKNOWN               nobody knows; a person decides (headrace effects APP resolve)
+                       -> UNKNOWN               nobody knows; a person decides (headrace effects resolve)
                        -> PENDING               another try, not before `due`
     FAILED, UNKNOWN, PENDING -> SENT, PENDING, DROPPED      by a person
 

@@ -66,7 +66,7 @@ def source(
     where = site.where
     what = f"the {'table' if key else 'stream'} {topic!r}"
     checks.one_of("format", format, ("json", "text", "bytes"), where)
-    checks.one_of("bad", bad, ("fail", "skip"), where)
+    checks.one_of("bad", bad, ("dead", "skip", "fail"), where)
     checks.one_of("start", start, ("earliest", "latest"), where)
     if not isinstance(topic, str) or not topic.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
         raise PlanError(f"{topic!r} is not the name of a topic", where=where)

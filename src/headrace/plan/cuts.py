@@ -70,7 +70,7 @@ def _through(app: str, cut: Cut | TooLate, before: Node, writes: dict[str, Write
         kept = tuple((name, quoted(name)) for name in before.columns)
         columns = (*before.columns, EVENT_TIME)
         before = Project(**_fields(before, columns=columns), input=before, items=(*kept, (EVENT_TIME, TIME)))
-    writes[topic] = Write(node=before, topic=topic, name=topic, named=False, where=cut.where, internal=True)
+    writes[topic] = Write(node=before, to=topic, name=topic, named=False, where=cut.where, internal=True)
     return Source(
         **_fields(cut),
         topic=topic,

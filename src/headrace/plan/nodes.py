@@ -17,7 +17,7 @@ from headrace.plan.schema import Fields
 Kind = Literal["stream", "table"]
 Late = Literal["drop", "divert", "fail"]
 Unit = Literal["seconds", "millis", "micros"]
-Bad = Literal["fail", "skip"]
+Bad = Literal["dead", "skip", "fail"]
 How = Literal["inner", "left", "right", "full"]
 AsOf = Literal["arrival", "event_time"]
 Format = Literal["json", "text", "bytes"]
@@ -288,15 +288,36 @@ Node = (
 
 
 @dataclass(frozen=True, kw_only=True)
+class Sink:
+    """Where rows go besides topics; the values that `hr.sinks` makes."""
+
+    @property
+    def label(self) -> str:
+        """As it is drawn and named: what it is, and which. No secret is in it."""
+        raise NotImplementedError
+
+    def check(self, node: Node, where: Where) -> None:
+        """Refuses what can't be written there."""
+
+
+Delivery = Literal["exactly_once", "at_least_once"]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Write:
-    """A node and the topic its rows go to; `name` names the query and its state."""
+    """A node and where its rows go: a topic or a sink; `name` names the query and its state."""
 
     node: Node
-    topic: str
+    to: str | Sink
     name: str
     named: bool
     where: Where = field(compare=False)
     internal: bool = False
+    delivery: Delivery = "exactly_once"
+
+    @property
+    def label(self) -> str:
+        return self.to if isinstance(self.to, str) else self.to.label
 
 
 def inputs(node: Node) -> tuple[Node, ...]:

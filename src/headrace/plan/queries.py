@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from headrace.errors import PlanError, Where
-from headrace.plan import durations
+from headrace.plan import checks, durations
 from headrace.plan.cuts import uncut
 from headrace.plan.nodes import (
     Aggregate,
@@ -16,6 +16,7 @@ from headrace.plan.nodes import (
     Changes,
     Clock,
     Dedupe,
+    Delivery,
     Device,
     Emit,
     Every,
@@ -27,6 +28,7 @@ from headrace.plan.nodes import (
     Moment,
     Node,
     Project,
+    Sink,
     Source,
     TableAggregate,
     TableJoin,
@@ -49,13 +51,30 @@ class QuerySpec:
     name: str
     node: Node
     mode: Literal["append", "update"]
-    topics: tuple[str, ...]
+    to: tuple[str | Sink, ...]
+    """Topics, by name, and sinks."""
     sources: tuple[Source, ...]
     state: tuple[str, ...]
     named: bool
     where: Where = field(compare=False)
+    delivery: Delivery = "exactly_once"
     late: tuple[Write, ...] = ()
     """What came too late for the query's windows, and the topics it goes to."""
+
+    @property
+    def id(self) -> str:
+        """Its name among the queries of all applications."""
+        return f"headrace.{self.app}.{self.name}"
+
+    @property
+    def marks(self) -> str:
+        """The application's topic where its queries note, with each batch, that it is written."""
+        return f"headrace.{self.app}.marks"
+
+    @property
+    def dead(self) -> str:
+        """The application's topic of records that could not be used."""
+        return dead_topic(self.app)
 
     @property
     def paced(self) -> bool:
@@ -72,30 +91,65 @@ class QuerySpec:
         return f"{self.app}/{self.name}/{source.kind}/{source.topic}"
 
     @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics its rows go to."""
+        return tuple(to for to in self.to if isinstance(to, str))
+
+    @property
+    def sinks(self) -> tuple[Sink, ...]:
+        return tuple(to for to in self.to if not isinstance(to, str))
+
+    @property
+    def routes(self) -> tuple[tuple[str, ...], ...]:
+        """The topics of its rows, and those of each stream of what is late."""
+        return (self.topics, *((write.label,) for write in self.late))
+
+    @property
     def writes(self) -> tuple[str, ...]:
-        """All topics it writes."""
-        return (*self.topics, *(write.topic for write in self.late))
+        """All it writes."""
+        return (*(to if isinstance(to, str) else to.label for to in self.to), *(write.label for write in self.late))
+
+
+def dead_topic(app: str) -> str:
+    return f"headrace.{app}.dead"
+
+
+def written(node: Node, to: str | Sink, name: str | None, delivery: Delivery, where: Where) -> Write:
+    """What `to` says."""
+    if not isinstance(to, str | Sink):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise PlanError(
+            f"to() takes a topic's name or one of hr.sinks, not {type(to).__name__}", where=where, fix='write .to("topic")'
+        )
+    checks.one_of("delivery", delivery, ("exactly_once", "at_least_once"), where)
+    if isinstance(to, Sink):
+        if delivery != "exactly_once":
+            raise PlanError(f"{to.label} is written exactly once", where=where, fix="leave delivery= out: it is for topics")
+        to.check(node, where)
+    if name is not None:
+        check_name(name, "query", where)
+    label = to if isinstance(to, str) else to.label
+    return Write(node=node, to=to, name=name or label, named=name is not None, where=where, delivery=delivery)
 
 
 def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec, ...]:
     if not writes:
         raise PlanError(f"the application {app!r} writes nothing", where=where, fix='end a stream or a table with .to("topic")')
     _one_function_a_name(writes)
-    parts = {part.topic: part for write in writes for part in uncut(app, write)}
+    parts = {part.label: part for write in writes for part in uncut(app, write)}
     groups: list[list[Write]] = []
     lates = [write for write in parts.values() if _late(write) is not None]
     for write in parts.values():
         if write in lates:
             continue
-        group = next((group for group in groups if group[0].node == write.node), None)
+        group = next((group for group in groups if (group[0].node, group[0].delivery) == (write.node, write.delivery)), None)
         if group is None:
             groups.append([write])
         else:
             group.append(write)
     for write in parts.values():
-        if any(isinstance(node, Source) and node.topic == write.topic for node in walk(write.node)):
+        if any(isinstance(node, Source) and node.topic == write.to for node in walk(write.node)):
             raise PlanError(
-                f"the topic {write.topic!r} would be read and written for ever", where=write.where, fix="write another topic"
+                f"the topic {write.to!r} would be read and written for ever", where=write.where, fix="write another topic"
             )
     specs: list[QuerySpec] = []
     for group in groups:
@@ -153,11 +207,12 @@ def _spec(app: str, first: Write, group: Sequence[Write]) -> QuerySpec:
         name=first.name,
         node=first.node,
         mode=_mode(nodes),
-        topics=tuple(write.topic for write in group),
+        to=tuple(write.to for write in group),
         sources=tuple(node for node in nodes if isinstance(node, Source)),
         state=tuple(shape for node in nodes if (shape := state_shape(node)) is not None),
         named=first.named,
         where=first.where,
+        delivery=first.delivery,
     )
 
 

@@ -10,10 +10,12 @@ from headrace.errors import BadRecord, RunError, StateError, Where
 from headrace.plan import durations
 from headrace.plan.nodes import Aggregate, Apply, Explode, Filter, Node, Project, TableAggregate, walk
 from headrace.plan.queries import QuerySpec
+from headrace.runtime.state import repair_command
 from headrace.spark.jvm import Failure
 
 _BAD = re.compile(r"HEADRACE_BAD_RECORD topic=(\S+) partition=(\d+) offset=(\d+) cause=(.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
 
+_MARK = re.compile(r"HEADRACE_MARK kind=(\w+) has=(\d+) batch=(\d+) end=(.*)")
 _FORMAT = re.compile(r"HEADRACE_STATE_FORMAT found=(-?\d+) known=(-?\d+)")
 
 
@@ -36,6 +38,8 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
             'bad="skip" counts such records and goes on',
         )
         return Verdict(error, lasting=True)
+    if match := _MARK.search(failure.text):
+        return Verdict(_mark(match[1], int(match[2]), int(match[3]), match[4].strip(), spec), lasting=True)
     if any("RecordTooLarge" in name for name in failure.classes) or "RecordTooLargeException" in failure.text:
         error = RunError(
             f"query {spec.name!r}: a row is too large for its topic: {failure.sentence}",
@@ -93,6 +97,20 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
     text = failure.python or failure.sentence
     fix = None if not user_error else "change the expression or the function; the query goes on where it stopped"
     return Verdict(RunError(f"query {spec.name!r} failed: {text}", where=_line(failure, spec), fix=fix), lasting=user_error)
+
+
+def _mark(kind: str, has: int, batch: int, end: str, spec: QuerySpec) -> StateError:
+    what = {
+        "other": f"{end} has {has + 1} batches of another checkpoint: this one was deleted, or put in its place",
+        "back": f"{end} has batch {has} already, and the checkpoint is at batch {batch}: an older copy was put in its place",
+        "changed": f"{end} has a batch {batch} of other records: an older copy of the checkpoint was put in its place",
+    }[kind]
+    return StateError(
+        f"query {spec.name!r} can't go on: {what}",
+        where=spec.where,
+        fix=f"bring the right checkpoint back; or {repair_command(spec)}: it goes on from the checkpoint that is there, "
+        "and writes again what it has written since",
+    )
 
 
 def _late(end: int, watermark: int, spec: QuerySpec) -> RunError:

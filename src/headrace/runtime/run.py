@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from headrace import jars
 from headrace.broker import connect, embedded, groups, topics
@@ -31,16 +32,16 @@ from headrace.runtime.display import Display
 from headrace.runtime.order import waves
 from headrace.runtime.progress import Batch, Offsets, Total
 from headrace.runtime.supervise import Clock, Job, Supervisor
-from headrace.sinks import kafka as kafka_sink
 from headrace.sources import kafka as kafka_source
-from headrace.spark import jvm, realtime
-from headrace.spark.compile import compile, explain
+from headrace.spark import ends, jvm, realtime
+from headrace.spark.compile import Compiled, compile, explain
 from headrace.spark.session import cores, session
 
 if TYPE_CHECKING:
     from headrace.app import App
 
 Mode = Literal["batches", "realtime"]
+_LARGE = {"max.message.bytes": str(100 << 20)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def run(
     shown = display or displays.choose(app.name)
     stop = threading.Event()
     try:
-        spark, connection = _start(app.name, config, mode, shown)
+        spark, connection = start(app.name, config, shown, mode)
         # From here on, because Spark sets a handler of its own when it starts.
         with _signals(stop):
             runner = _Runner(spark, config, connection, mode, shown, stop, debug)
@@ -92,7 +93,7 @@ def _log(config: Config, name: str) -> Path:
     return config.home / "logs" / f"{name}.log"
 
 
-def _start(name: str, config: Config, mode: Mode, display: Display) -> tuple[SparkSession, Connection]:
+def start(name: str, config: Config, display: Display, mode: Mode = "batches") -> tuple[SparkSession, Connection]:
     """The broker and Spark each take seconds to start, so they start together."""
     with ThreadPoolExecutor(1) as pool:
         broker = pool.submit(connect.connect, config, display.say)
@@ -106,6 +107,20 @@ def _start(name: str, config: Config, mode: Mode, display: Display) -> tuple[Spa
             more=realtime.settings(config.master) if mode == "realtime" else None,
         )
         return spark, broker.result()
+
+
+def own_topics(connection: Connection, spec: QuerySpec) -> None:
+    """Those that a query's application has for itself."""
+    topics.ensure(connection, spec.marks, partitions=1, config={"cleanup.policy": "compact"})
+    # What could not be written because it was too large has to find its place there.
+    topics.ensure(connection, spec.dead, partitions=1, config={"cleanup.policy": "compact", **_LARGE})
+
+
+def topics_of(spec: QuerySpec, config: Config, connection: Connection) -> ends.Topics:
+    """What writing exactly once has to know of a query's topics."""
+    written = {topic for route in spec.routes for topic in route if topics.exists(connection, topic)}
+    limits = {topic: topics.largest(connection, topic) for topic in written}
+    return ends.Topics(limits, (durations.parse(config.transaction_timeout) or 0) // 1000)
 
 
 @dataclass(slots=True)
@@ -122,7 +137,7 @@ class _Runner:
         at_once = self.mode == "realtime"
         compiled = {spec.name: compile(spec, self._read, realtime=at_once) for spec in specs}
         layouts = {name: query.layouts for name, query in compiled.items()}
-        jobs = [self._job(spec, compiled[spec.name].records, until) for spec in specs]
+        jobs = [self._job(compiled[spec.name], until) for spec in specs]
         root = self.config.state
         for note in state.check(self.spark, root, specs, layouts, self._topic_ids(specs)):
             self.display.say(note)
@@ -136,7 +151,7 @@ class _Runner:
                 [job for job in jobs if job.spec in wave],
                 self.display,
                 self.stop,
-                on_batch=progress.batch,
+                on_batch=partial(self._done, progress, compiled),
                 before_restart=self._reconnect,
                 watch=self._watch,
                 clock=Clock(partial(jvm.pulse, self.spark), partial(jvm.last_pulse, self.spark)),
@@ -147,11 +162,12 @@ class _Runner:
         return Summary(tuple(job.total for job in jobs))
 
     def _topic_ids(self, specs: Sequence[QuerySpec]) -> dict[str, str]:
-        return topics.ids(self.connection, {source.topic for spec in specs for source in spec.sources})
+        read = {source.topic for spec in specs for source in spec.sources}
+        return topics.ids(self.connection, {*read, *(spec.marks for spec in specs)})
 
     def _topics(self, specs: Sequence[QuerySpec]) -> None:
         """What is read must be there, unless the application itself writes it; what is written is created."""
-        written = {topic: spec for spec in specs for topic in spec.writes}
+        written = {topic: spec for spec in specs for route in spec.routes for topic in route}
         for read in dict.fromkeys(source for spec in specs for source in spec.sources if source.topic not in written):
             try:
                 topics.require(self.connection, read.topic)
@@ -162,6 +178,7 @@ class _Runner:
         for topic, spec in written.items():
             if topics.ensure(self.connection, topic, config=_topic_config(spec) if topic in spec.topics else {}):
                 self.display.say(f"created the topic {topic}")
+        own_topics(self.connection, specs[0])
 
     def _short_histories(self, specs: Sequence[QuerySpec], written: Collection[str]) -> Iterator[str]:
         """A window that is longer than its topic remembers can't be computed a second time."""
@@ -194,16 +211,12 @@ class _Runner:
         batch = None if self.mode == "realtime" else self.config.batch
         return kafka_source.read(self.spark, source, self.connection, batch=batch)
 
-    def _job(self, spec: QuerySpec, records: DataFrame, until: Literal["now"] | None) -> Job:
-        at_once = self.mode == "realtime"
+    def _job(self, query: Compiled, until: Literal["now"] | None) -> Job:
+        at_once, spec = self.mode == "realtime", query.spec
         place = state.location(self.config.state, spec)
 
         def start() -> StreamingQuery:
-            writer = (
-                kafka_sink.write(records, self.connection, mode=spec.mode, linger_ms=0 if at_once else 5)
-                .queryName(spec.name)
-                .option("checkpointLocation", place)
-            )
+            writer = self._writer(query).queryName(spec.name).option("checkpointLocation", place)
             try:
                 if at_once:
                     return realtime.trigger(writer, self._realtime_batch()).start()
@@ -212,6 +225,21 @@ class _Runner:
                 raise RunError(f"query {spec.name!r} did not start: {explain(e)}", where=spec.where) from e
 
         return Job(spec, start)
+
+    def _writer(self, query: Compiled) -> DataStreamWriter:
+        ends.register(query, self.connection, topics_of(query.spec, self.config, self.connection))
+        if self._exactly_once(query.spec):
+            return ends.exactly_once(query)
+        return ends.at_least_once(query, self.connection, linger_ms=0 if self.mode == "realtime" else 5)
+
+    def _exactly_once(self, spec: QuerySpec) -> bool:
+        return self.mode == "batches" and spec.delivery == "exactly_once"
+
+    def _done(self, progress: _GroupProgress, compiled: Mapping[str, Compiled], batch: Batch) -> None:
+        query = compiled[batch.query]
+        if batch.bad and query.letters is not None and not self._exactly_once(query.spec):
+            jvm.bury(self.spark, query.spec.id, batch.batch)
+        progress.batch(batch)
 
     def _watch(self) -> None:
         """Clients wait minutes for a broker that is gone; the embedded one is ours to start again at once."""

@@ -24,6 +24,10 @@ _FILE = "headrace.json"
 _PARTS = ("reads", "keeps", "layout", "writes", "topics")
 
 
+def repair_command(spec: QuerySpec) -> str:
+    return f"headrace repair {spec.where.file} {spec.name}"
+
+
 def location(root: str, spec: QuerySpec) -> str:
     return f"{root.rstrip('/')}/{spec.app}/{spec.name}"
 
@@ -37,6 +41,8 @@ def owned(root: str, app: str) -> Generator[None]:
     folder = Path(root) / app
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        # What is kept there are the users' data.
+        folder.chmod(0o700)
         file = (folder / "lock").open("a+")
     except OSError as e:
         raise ConfigError(
@@ -81,6 +87,13 @@ def record(spark: SparkSession, root: str, specs: Sequence[QuerySpec], layouts: 
             jvm.write_text(spark, f"{place}/{_FILE}", json.dumps(now, indent=2))
 
 
+def forget_marks(spark: SparkSession, root: str, spec: QuerySpec) -> None:
+    """The checkpoint takes whatever topic of marks it finds next."""
+    place = location(root, spec)
+    if (known := _read(spark, place)) is not None:
+        jvm.write_text(spark, f"{place}/{_FILE}", json.dumps({**known, "marks": ""}, indent=2))
+
+
 def _manifest(spec: QuerySpec, layouts: Layouts, topic_ids: Mapping[str, str]) -> dict[str, Any]:
     return {
         "reads": [f"{source.topic}{_clock(source, spec)}" for source in spec.sources],
@@ -88,6 +101,7 @@ def _manifest(spec: QuerySpec, layouts: Layouts, topic_ids: Mapping[str, str]) -
         "layout": list(layouts[spec.name]),
         "writes": list(spec.writes),
         "topics": {source.topic: topic_ids[source.topic] for source in spec.sources if source.topic in topic_ids},
+        "marks": topic_ids.get(spec.marks, ""),
     }
 
 
@@ -122,6 +136,12 @@ def _same(spec: QuerySpec, before: dict[str, Any], now: dict[str, Any], place: s
                 where=spec.where,
                 fix=f'undo the change, begin anew under another name (to(…, name="{spec.name}-2")), or delete {place}',
             )
+    if before.get("marks") and before["marks"] != now["marks"]:
+        raise StateError(
+            f"the topic {spec.marks!r}, where query {spec.name!r} notes what it has written, is gone or is another one",
+            where=spec.where,
+            fix=f"{repair_command(spec)}: it goes on, and may write its last batch again",
+        )
     for topic, id in before["topics"].items():
         if now["topics"].get(topic, id) != id:
             raise StateError(

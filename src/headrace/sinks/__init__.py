@@ -1,4 +1,4 @@
-"""Where rows go; one file a system. Effects: `hr.sinks.email`, `hr.sinks.webhook`, `hr.sinks.call`."""
+"""Where rows go besides topics; one file a system. Effects: `hr.sinks.email`, `hr.sinks.webhook`, `hr.sinks.call`."""
 
 from headrace.sinks.call import NotDelivered, call
 from headrace.sinks.email import email

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from headrace.errors import PlanError
 from headrace.plan.nodes import (
@@ -35,10 +36,9 @@ from headrace.plan.nodes import (
     walk,
 )
 from headrace.plan.queries import QuerySpec
-from headrace.spark import functions, joins, jvm, lanes, tables, windows
+from headrace.spark import encode, functions, joins, jvm, lanes, tables, windows
 from headrace.spark.columns import column
 from headrace.spark.decode import ADVANCE, decode, fields_of
-from headrace.spark.encode import encode
 from headrace.spark.tables import Kernel, Table
 
 Read = Callable[[Source], DataFrame]
@@ -46,11 +46,36 @@ Read = Callable[[Source], DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """The rows a query gives, the records it writes of them (key, value, topic), and what its operators' state looks like."""
+    """The rows a query gives, those that came too late for it, and what its operators' state looks like."""
 
+    spec: QuerySpec
     rows: DataFrame
-    records: DataFrame
+    lates: tuple[DataFrame, ...]
     layouts: tuple[str, ...]
+    letters: jvm.DeadLetters | None
+    """What can't be decoded, batch by batch."""
+
+    @property
+    def records(self) -> DataFrame:
+        """Key, value and topic, for a sink that knows topics only; what goes elsewhere has a topic of that name."""
+        found = encode.records(self.rows, self.spec.node, self.spec.writes[: len(self.spec.to)])
+        for late, write in zip(self.lates, self.spec.late, strict=True):
+            found = found.union(encode.records(late, write.node, (write.label,)))
+        return found
+
+    @property
+    def lines(self) -> DataFrame:
+        """For the kernel's sink."""
+        row = self.row if self.spec.sinks else None
+        found = encode.lines(self.rows, self.spec.node, 0, row)
+        for number, (late, write) in enumerate(zip(self.lates, self.spec.late, strict=True), 1):
+            found = found.union(encode.lines(late, write.node, number, row))
+        return found
+
+    @property
+    def row(self) -> StructType:
+        """The columns that are written."""
+        return self.rows.select(*map(column, self.spec.node.columns)).schema
 
 
 def compile(spec: QuerySpec, read: Read, *, realtime: bool = False, now: Column | None = None) -> Compiled:
@@ -58,17 +83,16 @@ def compile(spec: QuerySpec, read: Read, *, realtime: bool = False, now: Column 
     kernel = Kernel(spec.mode, at_once=realtime)
     ends = (spec.node, *(write.node for write in spec.late))
     newest = spec.paced or sum(source.lateness is not None for source in spec.sources) > 1
-    rows, *lates = _rows(ends, Inputs(_paced(read, spec) if spec.paced else read, now, newest), kernel)
-    records = encode(rows, spec.node, spec.topics)
-    for late, write in zip(lates, spec.late, strict=True):
-        records = records.union(encode(late, write.node, (write.topic,)))
+    found = [] if all(source.bad != "dead" for source in spec.sources) else [jvm.DeadLetters(spec.name)]
+    rows, *lates = _rows(ends, Inputs(_paced(read, spec) if spec.paced else read, now, newest, *found), kernel)
+    compiled = Compiled(spec, rows, tuple(lates), tuple(kernel.layouts), *found or [None])
     try:
-        jvm.check_streaming(records, spec.mode)
+        jvm.check_streaming(compiled.records, spec.mode)
         if realtime:
-            jvm.check_realtime(records)
+            jvm.check_realtime(compiled.records)
     except AnalysisException as e:
         raise PlanError(explain(e), where=spec.where) from e
-    return Compiled(rows, records, tuple(kernel.layouts))
+    return compiled
 
 
 def _paced(read: Read, spec: QuerySpec) -> Read:
@@ -89,6 +113,7 @@ class Inputs:
     now: Column | None
     newest: bool = False
     """Whether progress has to say how far the events of each source have come."""
+    letters: jvm.DeadLetters | None = None
 
 
 def _rows(ends: tuple[Node, ...], inputs: Inputs, kernel: Kernel) -> list[DataFrame]:
@@ -224,7 +249,12 @@ class _Built:
             (rows,) = _rows((source.origin,), self.inputs, Kernel("update"))
             source = replace(source, fields=fields_of(rows.select(*map(column, source.origin.columns)).schema))
         return decode(
-            self.inputs.read(source), source, watermark=self.watermark, now=self.inputs.now, newest=self.inputs.newest
+            self.inputs.read(source),
+            source,
+            watermark=self.watermark,
+            now=self.inputs.now,
+            newest=self.inputs.newest,
+            letters=self.inputs.letters,
         )
 
 

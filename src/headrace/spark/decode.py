@@ -21,11 +21,18 @@ BAD = "_bad"
 
 
 def decode(
-    records: DataFrame, source: Source, *, watermark: bool, now: Column | None = None, newest: bool = False
+    records: DataFrame,
+    source: Source,
+    *,
+    watermark: bool,
+    now: Column | None = None,
+    newest: bool = False,
+    letters: jvm.DeadLetters | None = None,
 ) -> DataFrame:
     """`records` has the columns of Spark's Kafka source, and `advance`, a time without an event, where time goes on by itself.
 
     `now` is when a record is processed; without it, when its batch began. With `newest`, progress says how far events are.
+    `letters` takes what can't be decoded, where the source has it so.
     """
     advances = ADVANCE in records.columns
     rows = records.select(
@@ -62,14 +69,18 @@ def decode(
         rows = rows.observe(
             f"advances-{source.kind}-{source.topic}", F.count_if(F.col(ADVANCE).isNotNull()).alias("advances")
         ).where(F.col(ADVANCE).isNull())
-    if source.bad == "skip":
+    if source.bad != "fail":
         rows = rows.observe(bad_metric(source), F.count_if(bad.isNotNull()).alias("bad"))
     # Asked of every row, whatever columns are used: a decoder that nobody asks is pruned away, and its refusals with it.
-    rows = rows.where(bad.isNull())
+    rows = rows.where(bad.isNull() if letters is None or source.bad != "dead" else _good(letters, source, bad))
     if newest and source.lateness is not None:
         rows = rows.observe(f"{NEWEST}{source.topic}", F.max(TIME).alias("newest"))
     columns = [F.col(path("_row", name)).alias(name) for name in source.columns]
     return rows.select(*columns, *source.hidden, *(("_offset", "_timestamp", DELETED) if source.kind == "table" else ()))
+
+
+def _good(letters: jvm.DeadLetters, source: Source, cause: Column) -> Column:
+    return letters.good(f"decode {source.topic}", cause, F.col("_topic"), F.col("_partition"), F.col("_offset"))
 
 
 def fields_of(type: StructType) -> Fields:

@@ -20,10 +20,25 @@ _JSON = {
 }
 
 
-def encode(rows: DataFrame, node: Node, names: Sequence[str]) -> DataFrame:
+def records(rows: DataFrame, node: Node, names: Sequence[str]) -> DataFrame:
     """The columns key, value and topic, as Spark's Kafka sink takes them; `names` are those of the topics."""
     topics = [F.lit(topic) for topic in names]
     topic = topics[0] if len(topics) == 1 else F.explode(F.array(*topics))
+    key, value = _record(rows, node)
+    return rows.select(key.alias("key"), value.alias("value"), topic.alias("topic"))
+
+
+def lines(rows: DataFrame, node: Node, route: int, row: StructType | None) -> DataFrame:
+    """The columns that the kernel's sink takes (kernel: Rows); `row` is the type of the row that goes beside the record."""
+    key, value = _record(rows, node)
+    deleted = F.col(DELETED) if DELETED in rows.columns else F.lit(False)
+    cells = F.struct(*map(column, node.columns)) if route == 0 else F.lit(None)
+    beside = [] if row is None else [cells.cast(row).alias("row")]
+    return rows.select(key.alias("key"), value.alias("value"), F.lit(route).alias("route"), deleted.alias("deleted"), *beside)
+
+
+def _record(rows: DataFrame, node: Node) -> tuple[Column, Column]:
+    """A topic's key and value; of a deleted row there is no value."""
     value = _json(node.columns)
     if DELETED in rows.columns:
         value = F.when(~F.col(DELETED), value)
@@ -31,7 +46,7 @@ def encode(rows: DataFrame, node: Node, names: Sequence[str]) -> DataFrame:
     if node.kind == "table" and node.key:
         # A compacted topic takes no record without a key.
         key = F.coalesce(key, F.lit(null_key(node.key)))
-    return rows.select(key.alias("key"), value.alias("value"), topic.alias("topic"))
+    return key, value
 
 
 def null_key(names: Sequence[str]) -> str:

@@ -140,6 +140,86 @@ def decode_json(
     return _column(decoded)
 
 
+class DeadLetter(NamedTuple):
+    """A record that a query can't use: where it is in the log, what refused it, and why."""
+
+    topic: str
+    partition: int
+    offset: int
+    operator: str
+    cause: str
+
+
+class DeadLetters:
+    """What the tasks of a query's batches could not use."""
+
+    def __init__(self, query: str) -> None:
+        spark = SparkSession.active()
+        self.java = _jvm(spark).headrace.kernel.sink.DeadLetters.of(spark._jsparkSession, query)  # pyright: ignore
+
+    def good(self, operator: str, cause: Column, topic: Column, partition: Column, offset: Column) -> Column:
+        """A condition that holds where there is no cause, and tells of the others."""
+        columns: list[Any] = [column._jc for column in (cause, topic, partition, offset)]  # pyright: ignore
+        return _column(_active().headrace.kernel.sink.DeadLetters.good(self.java, operator, *columns))
+
+    def take(self) -> list[DeadLetter]:
+        """What was told since this was last asked."""
+        return [
+            DeadLetter(letter.topic(), letter.partition(), letter.offset(), letter.operator(), letter.cause())
+            for letter in self.java.take()
+        ]
+
+
+SINK = "headrace.kernel.sink.SinkProvider"
+"""The format to write with; its option `sink` is the name of one that is registered."""
+
+
+def register_sink(spark: SparkSession, name: str, ends: Sequence[Any]) -> None:
+    """Where the next run of a query writes; what an earlier run left under this name is closed."""
+    _jvm(spark).headrace.kernel.sink.Sink.register(name, list(ends))
+
+
+def unregister_sink(spark: SparkSession, name: str) -> None:
+    _jvm(spark).headrace.kernel.sink.Sink.unregister(name)
+
+
+def bury(spark: SparkSession, name: str, batch: int) -> None:
+    """The dead letters alone, of a query whose rows another sink writes."""
+    _jvm(spark).headrace.kernel.sink.Sink.bury(name, batch)
+
+
+def forget_sink(spark: SparkSession, name: str) -> None:
+    """Its ends forget what they have: the next run writes whatever batch comes."""
+    _jvm(spark).headrace.kernel.sink.Sink.forget(name)
+
+
+def kafka_end(
+    spark: SparkSession,
+    *,
+    number: int,
+    client: Mapping[str, str],
+    id: str,
+    marks: str,
+    dead: str,
+    routes: Sequence[Sequence[str]],
+    limits: Mapping[str, int],
+    timeout_ms: int,
+    letters: DeadLetters | None,
+) -> Any:
+    """Topics, in transactions of this id, which is also the sink's name; `number` is its place among the sink's ends."""
+    return _jvm(spark).headrace.kernel.sink.KafkaEnd.of(
+        id,
+        number,
+        dict(client),
+        marks,
+        dead,
+        [list(route) for route in routes],
+        dict(limits),
+        str(timeout_ms),
+        None if letters is None else letters.java,
+    )
+
+
 NO_VERSION = -(2**63)
 """The version of a change that holds whatever is known."""
 

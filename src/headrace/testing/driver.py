@@ -33,6 +33,7 @@ from headrace.runtime.progress import Batch, Total
 from headrace.sources import memory
 from headrace.spark import compile as spark_compile
 from headrace.spark import jvm
+from headrace.spark.jvm import DeadLetter
 from headrace.spark.session import session
 from headrace.testing import tables
 from headrace.testing.tables import Row, at, parse
@@ -71,11 +72,12 @@ class Driver:
         self._queries: dict[str, StreamingQuery] = {}
         self._batches: list[Batch] = []
         self._seen: dict[str, int] = {}
+        self._dead: list[DeadLetter] = []
         self._paces = {spec.name: Pace(spec, self._now.timestamp()) for spec in self._specs}
         jvm.memory_log_create(self._spark, self._log)
         now = F.col("_timestamp")
         self._compiled = {spec.name: spark_compile.compile(spec, self._read, now=now) for spec in self._specs}
-        self._schemas = {topic: self._compiled[spec.name].rows.schema for spec in self._specs for topic in spec.topics}
+        self._schemas = {topic: self._compiled[spec.name].rows.schema for spec in self._specs for topic in spec.writes}
 
     @property
     def now(self) -> datetime:
@@ -176,6 +178,10 @@ class Driver:
         """What the queries reported of each batch: rows in and out, late and bad ones, state, watermark."""
         return [batch for batch in self._batches if query in (None, batch.query)]
 
+    def dead(self) -> list[DeadLetter]:
+        """The records that could not be decoded so far, with their causes."""
+        return list(self._dead)
+
     def total(self, query: str) -> Total:
         """The sum of a query's batches."""
         total = Total(query)
@@ -209,7 +215,7 @@ class Driver:
 
     def _start(self, spec: QuerySpec) -> StreamingQuery:
         records = self._compiled[spec.name].records
-        writer = records.writeStream.format(memory.FORMAT).options(log=self._log, topic=spec.topics[0])
+        writer = records.writeStream.format(memory.FORMAT).options(log=self._log, topic=spec.writes[0])
         return writer.outputMode(spec.mode).option("checkpointLocation", str(self._folder / spec.name)).start()
 
     def _process(self, spec: QuerySpec) -> None:
@@ -227,6 +233,8 @@ class Driver:
 
     def _note(self, name: str, query: StreamingQuery) -> None:
         spec = next(spec for spec in self._specs if spec.name == name)
+        letters = self._compiled[name].letters
+        self._dead += [letter for letter in (letters.take() if letters else ()) if letter not in self._dead]
         for batch in progress.batches(name, query, self._seen.get(name, -1), spec.scans):
             self._paces[name].note(batch, self._now.timestamp())
             self._seen[name] = batch.batch

@@ -19,6 +19,18 @@ public final class LocalDisk extends LocalFileSystem {
     super(new Disk());
   }
 
+  /** How the state store brings its files into a checkpoint. */
+  @Override
+  public void copyFromLocalFile(
+      boolean move, boolean replace, org.apache.hadoop.fs.Path from, org.apache.hadoop.fs.Path to) throws IOException {
+    super.copyFromLocalFile(move, replace, from, to);
+    Path file = pathToFile(to).toPath();
+    if (Files.isRegularFile(file)) {
+      Checkpoints.force(file);
+      Checkpoints.force(file.getParent());
+    }
+  }
+
   private static final class Disk extends RawLocalFileSystem {
     @Override
     public void setPermission(org.apache.hadoop.fs.Path path, FsPermission permission) throws IOException {

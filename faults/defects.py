@@ -1,0 +1,134 @@
+"""Defects, put into a copy of the product on purpose: each must be caught, or the harness proves nothing."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from faults import strikes
+from faults.oracle import violations
+from faults.rig import ROOT, rig
+from faults.strikes import Report, Say
+
+SINK = "kernel/src/headrace/kernel/sink"
+
+
+@dataclass(frozen=True)
+class Defect:
+    """Text of a file that is replaced by another, and the fault that has to show it."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    caught_by: Callable[[int, Say, Path], Report]
+
+
+def _crash(*points: str) -> Callable[[int, Say, Path], Report]:
+    return lambda seed, say, code: strikes.crash_points(seed, say, points=points, code=code)
+
+
+def _surgery(seed: int, say: Say, code: Path) -> Report:
+    return strikes.surgeries(seed, 3, say, code=code)
+
+
+DEFECTS = (
+    Defect(
+        "marker outside the transaction",
+        f"{SINK}/KafkaWriting.java",
+        "    send(new ProducerRecord<>(end.settings.marks()",
+        "    producer.commitTransaction();\n    producer.beginTransaction();\n"
+        "    send(new ProducerRecord<>(end.settings.marks()",
+        _crash("MARK_SENT"),
+    ),
+    Defect(
+        "no marker check",
+        f"{SINK}/Mark.java",
+        "    if (mark == null) return false;",
+        "    if (mark == null || true) return false;",
+        _surgery,
+    ),
+    Defect(
+        "name instead of id",
+        f"{SINK}/SinkTable.java",
+        "new SinkWrite(sink, info.queryId(), location)",
+        "new SinkWrite(sink, sink, location)",
+        lambda seed, say, code: strikes.refusals(seed, say, code=code),
+    ),
+    Defect(
+        "skipped batch not drained",
+        f"{SINK}/SinkWriter.java",
+        "    rows++;\n",
+        '    rows++;\n    if (java.util.Arrays.stream(ends).allMatch(end -> end == null)) throw new SinkException("skipped");\n',
+        _surgery,
+    ),
+    Defect(
+        # What was known before the timeout is held for true, and the batch sent again.
+        "producer reused after a timeout",
+        f"{SINK}/KafkaEnd.java",
+        "    return mark();\n",
+        "    Object known = System.getProperties().computeIfAbsent(settings.id, id -> java.util.Optional.ofNullable(mark()));\n"
+        "    return (Mark) ((java.util.Optional<?>) known).orElse(null);\n",
+        lambda seed, say, code: strikes.lost_answers(seed, say, code=code),
+    ),
+    Defect(
+        "no fencing",
+        f"{SINK}/KafkaEnd.java",
+        'config.put("transactional.id", settings.id);',
+        'config.put("transactional.id", settings.id + java.util.UUID.randomUUID());',
+        _crash("FLUSHED"),
+    ),
+    Defect(
+        "dead letters off",
+        f"{SINK}/DeadLetters.java",
+        "    letters.putIfAbsent(letter.id(), letter);",
+        "    letters.isEmpty();",
+        _surgery,
+    ),
+)
+
+
+def caught(defect: Defect, seed: int, say: Say) -> str | None:
+    """How the harness noticed; None if it did not."""
+    with _tree(defect) as code:
+        try:
+            report = defect.caught_by(seed, say, code)
+        except RuntimeError as e:
+            return str(e).splitlines()[0]
+    if not report.struck:
+        return None
+    return report.violations[0].splitlines()[0] if report.violations else None
+
+
+def oracle_off_by_one(seed: int) -> str | None:
+    """The last defect is one of the oracle's: one event that it does not know of."""
+    with rig(seed) as at:
+        at.feed(500)
+        at.finish()
+        at.truth.sums.popitem()
+        wrong = violations(at.truth, at.found())
+    return wrong[0] if wrong else None
+
+
+@contextmanager
+def _tree(defect: Defect) -> Iterator[Path]:
+    """A copy of the product with the defect in it, built."""
+    folder = Path(tempfile.mkdtemp(prefix="headrace-defect-"))
+    try:
+        for part in ("src", "kernel", "faults"):
+            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        file = folder / defect.file
+        text = file.read_text()
+        if text.count(defect.old) != 1:
+            raise LookupError(f"the defect {defect.name!r} has no place in {defect.file} any more")
+        file.write_text(text.replace(defect.old, defect.new))
+        subprocess.run([sys.executable, str(folder / "kernel" / "build.py")], check=True, capture_output=True)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,428 @@
+"""The faults. Each strikes a rig, brings the application to its end, and leaves the verdict to the oracle."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from faults.rig import APP, HEADRACE, ROOT, Along, Rig, Run, Void, rig, strike, wait_for
+from headrace.broker import embedded
+
+POINTS = ("PLANNED", "FIRST_ROW", "ROWS_SENT", "MARK_SENT", "FLUSHED", "ANSWERED", "COMMITTED")
+TARGETS = ("driver", "python", "worker", "broker")
+QUERIES = ("copies", "sums")
+Say = Callable[[str], None]
+
+
+@dataclass
+class Report:
+    """What became of one kind of fault."""
+
+    fault: str
+    struck: int = 0
+    void: int = 0
+    rows: int = 0
+    recoveries: list[float] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+
+    @property
+    def p95(self) -> float | None:
+        if not self.recoveries:
+            return None
+        return sorted(self.recoveries)[min(int(len(self.recoveries) * 0.95), len(self.recoveries) - 1)]
+
+
+def surgeries(seed: int, count: int, say: Say, *, code: Path = ROOT) -> Report:
+    """The newest note of a finished batch is cut out of the checkpoint: it died after the sink, before the commit."""
+    report, chance = Report("checkpoint surgery"), random.Random(seed)
+    with rig(seed, code=code) as at:
+        # Many in one process, because starting one takes longer than all the rest.
+        for share in [25] * (count // 25) + [count % 25]:
+            report.struck += _operate(at, [(chance.randint(200, 1500), _some(chance)) for _ in range(share)])
+            say(f"{report.struck} of {count} surgeries")
+        report.void = count - report.struck
+        report.rows = at.fed
+        report.violations = at.violations()
+    return report
+
+
+def _some(chance: random.Random) -> list[str]:
+    return [query for query in QUERIES if chance.random() < 0.8] or list(QUERIES)
+
+
+def _operate(at: Rig, plan: list[tuple[int, list[str]]]) -> int:
+    """In a process that runs the application again and again; it is told what to cut on stdin and says when it is done."""
+    command = [sys.executable, "-m", "faults.again", at.address, str(at.state)]
+    struck, log = 0, at.folder / "again.log"
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with log.open("a") as err, subprocess.Popen(command, cwd=at.folder, env=at.environment(), stderr=err, **pipes) as process:
+
+        def run() -> None:
+            process.stdin.write("run\n")
+            process.stdin.flush()
+            answer = process.stdout.readline().strip()
+            if answer != "done":
+                raise RuntimeError(f"the application stopped: {answer or log.read_text()[-3000:]}")
+
+        for rows, queries in plan:
+            at.feed(rows)
+            run()
+            struck += [cut(at.state / "faults" / query) for query in queries].count(True) > 0
+        run()
+        process.stdin.close()
+    return struck
+
+
+def cut(checkpoint: Path) -> bool:
+    """Whether there was a finished batch to cut out."""
+    commits = sorted((checkpoint / "commits").glob("[0-9]*"), key=lambda file: int(file.name))
+    if not commits or commits[-1].name != max((checkpoint / "offsets").glob("[0-9]*"), key=lambda f: int(f.name)).name:
+        return False
+    commits[-1].unlink()
+    commits[-1].with_name(f".{commits[-1].name}.crc").unlink(missing_ok=True)
+    return True
+
+
+def crash_points(seed: int, say: Say, *, points: tuple[str, ...] = POINTS, code: Path = ROOT) -> Report:
+    """The driver ends at a moment chosen in the sink; the next run must find out what was written."""
+    report, chance = Report("crash at a point of the sink"), random.Random(seed)
+    with rig(seed, code=code) as at:
+        at.feed(1000)
+        at.finish()
+        for point in points:
+            at.feed(6000)
+            batch = _last(at) + chance.randint(1, 2)
+            run = at.start(until=True, point=f"crash={point}:{batch}")
+            if run.wait() == 0:
+                report.void += 1
+                continue
+            report.struck += 1
+            began = time.monotonic()
+            at.finish()
+            report.recoveries.append(time.monotonic() - began)
+            say(f"{point} in batch {batch}: {len(at.violations())} violations")
+        report.rows = at.fed
+        report.violations = at.violations()
+    return report
+
+
+def _last(at: Rig) -> int:
+    """The newest batch of the query that is further."""
+    return max(int(file.name) for query in QUERIES for file in (at.state / "faults" / query / "commits").glob("[0-9]*"))
+
+
+def lost_answers(seed: int, say: Say, *, code: Path = ROOT) -> Report:
+    """A commit is done and nobody says so: the sink must ask, not send again."""
+    report = Report("the answer to a commit is lost")
+    with rig(seed, code=code) as at:
+        at.feed(1000)
+        at.finish()
+        at.feed(6000)
+        run = at.start(until=True, point=f"lose=ANSWERED:{_last(at) + 1}")
+        code_of_run = run.wait()
+        report.struck += "no answer came" in run.said()
+        report.void += "no answer came" not in run.said()
+        if code_of_run != 0:
+            at.finish()
+        report.rows = at.fed
+        report.violations = at.violations()
+    return report
+
+
+def kills(seed: int, count: int, rows: int, say: Say, *, targets: tuple[str, ...] = TARGETS, code: Path = ROOT) -> Report:
+    """kill -9 at random moments while there is work, and a reader that reads along."""
+    report, chance = Report("kill -9 of " + ", ".join(targets)), random.Random(seed)
+    share = max(rows // count, 1000)
+    with rig(seed, code=code, batch=max(share // 6, 500)) as at:
+        at.feed(1000)
+        at.finish()
+        along = Along(at)
+        run = at.start()
+        tries = 0
+        while report.struck < count and tries < 3 * count:
+            tries += 1
+            target = targets[report.struck % len(targets)]
+            try:
+                run, seconds = _kill(at, run, target, share, chance)
+            except Void as e:
+                report.void += 1
+                say(f"void: {str(e).splitlines()[0]}")
+                if run.process.poll() is not None:
+                    run = at.start()
+                continue
+            report.struck += 1
+            report.recoveries.append(seconds)
+            say(f"{report.struck} of {count}: {target}, all there after {seconds:.1f} s")
+        run.stop()
+        at.finish()
+        found = at.found()
+        wait_for(lambda: len(along.seen) >= len(found.copies), "the reader along")
+        seen = along.close()
+        report.rows = at.fed
+        report.violations = at.violations()
+        report.violations += [
+            f"the reader along saw copy {id} {n} times" for id, n in Counter(i for _, i, _ in seen).items() if n > 1
+        ]
+        if len(seen) != len(found.copies):
+            report.violations.append(f"the reader along saw {len(seen)} copies of {len(found.copies)}")
+    return report
+
+
+def _kill(at: Rig, run: Run, target: str, share: int, chance: random.Random) -> tuple[Run, float]:
+    """Strikes while the application is behind; gives the run that goes on and how long it took until all was there."""
+    at.feed(share)
+    wanted = len(at.truth.copies)
+    before = wanted - sum(1 for i in at.truth.copies if i >= at.fed - share)
+    # Somewhere in the work: some of it is there, not all.
+    reach = before + int((wanted - before) * chance.uniform(0.0, 0.7))
+    wait_for(lambda: run.process.poll() is not None or at.count() > reach, "progress")
+    if at.count() >= wanted:
+        raise Void("all was done before it was struck")
+    if target == "broker":
+        pid = embedded.status(at.config).pid
+        assert pid is not None
+        strike(pid)
+    else:
+        strike(run.find(target))
+    began = time.monotonic()
+    if target == "broker":
+        embedded.up(at.config, say=lambda text: None)
+    elif target != "worker":
+        run.kill() if target == "python" and chance.random() < 0.5 else run.process.wait(60)
+        run = at.start()
+    while at.count() < wanted:
+        if run.process.poll() is not None:
+            # It may give up on a broker that is gone for long; it goes on where it was.
+            run = at.start()
+        if time.monotonic() - began > 300:
+            raise RuntimeError(f"not all is there 300 s after {target} was struck:\n{run.said()[-3000:]}")
+        time.sleep(0.1)
+    return run, time.monotonic() - began
+
+
+def zombie(seed: int, say: Say, *, code: Path = ROOT) -> Report:
+    """The run freezes in the middle of a batch, another one takes over, and the first one wakes up again."""
+    report, chance = Report("a frozen run wakes up after another took over"), random.Random(seed)
+    with rig(seed, code=code) as at:
+        at.feed(1000)
+        at.finish()
+        first = at.start()
+        at.feed(20_000)
+        wait_for(lambda: at.count() > len(at.truth.copies) - 15_000 + chance.randint(0, 6000), "progress")
+        driver = first.find("driver")
+        for pid in (first.process.pid, driver):
+            strike(pid, signal.SIGSTOP)
+        # As on another machine, which does not see the lock.
+        (at.state / "faults" / "lock").unlink()
+        at.finish()
+        report.struck += 1
+        for pid in (driver, first.process.pid):
+            strike(pid, signal.SIGCONT)
+        at.feed(2000)
+        wait_for(lambda: first.process.poll() is not None or at.count() >= len(at.truth.copies), "what the first run does now")
+        first.stop()
+        at.finish()
+        report.rows = at.fed
+        report.violations = at.violations()
+    return report
+
+
+def frozen(seed: int, say: Say, *, code: Path = ROOT) -> Report:
+    """The driver stops for longer than its transactions may last, and goes on as if nothing had been."""
+    report = Report("SIGSTOP longer than the transaction's timeout")
+    with rig(seed, code=code, env={"HEADRACE_TRANSACTION_TIMEOUT": "3 seconds"}) as at:
+        at.feed(1000)
+        at.finish()
+        run = at.start()
+        at.feed(20_000)
+        wait_for(lambda: at.count() > len(at.truth.copies) - 15_000, "progress")
+        driver = run.find("driver")
+        strike(driver, signal.SIGSTOP)
+        # The transactions of this run time out by the broker's clock; there is nothing to be asked for it.
+        time.sleep(15)
+        strike(driver, signal.SIGCONT)
+        report.struck += 1
+        began = time.monotonic()
+        wait_for(lambda: run.process.poll() is not None or at.count() >= len(at.truth.copies), "all copies")
+        report.recoveries.append(time.monotonic() - began)
+        run.stop()
+        at.finish()
+        report.rows = at.fed
+        report.violations = at.violations()
+    return report
+
+
+def refusals(seed: int, say: Say, *, code: Path = ROOT) -> Report:
+    """Checkpoints deleted, copied back, swapped: each must stop with the error that names it, and write nothing."""
+    report = Report("checkpoint deleted, copied back, swapped")
+    with rig(seed, code=code) as at:
+        place = at.state / "faults" / "copies"
+        at.feed(1000)
+        at.finish()
+        old = _copy(place, at.folder / "old")
+        for _ in range(3):
+            at.feed(500)
+            at.finish()
+        new = _copy(place, at.folder / "new")
+
+        def refused(what: str, text: str) -> None:
+            run = at.start(until=True)
+            report.struck += 1
+            if run.wait() == 0 or text not in run.said() or "headrace repair" not in run.said():
+                report.violations.append(f"{what}: not refused, or not by name:\n{run.said()[-600:]}")
+
+        shutil.rmtree(place)
+        refused("deleted", "batches of another checkpoint")
+        _put(old, place)
+        at.feed(500)
+        refused("copied back", "older copy")
+        # Another checkpoint of the same query, which is further than what the topics have.
+        shutil.rmtree(place)
+        again = subprocess.run(
+            [*HEADRACE, "repair", str(APP), "copies", "--broker", at.address, "--state", str(at.state)],
+            cwd=at.folder,
+            env=at.environment(),
+            capture_output=True,
+            text=True,
+        )
+        if again.returncode:
+            report.violations.append(f"repair: {again.stderr[-600:]}")
+        at.batch = 1_000_000
+        at.finish()
+        _put(new, place)
+        at.feed(500)
+        refused("swapped", "batches of another checkpoint")
+        report.rows = at.fed
+    say(f"{report.struck} refusals")
+    return report
+
+
+def _copy(place: Path, to: Path) -> Path:
+    shutil.copytree(place, to)
+    return to
+
+
+def _put(copy: Path, place: Path) -> None:
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(copy, place)
+
+
+def corruption(seed: int, count: int, say: Say, *, code: Path = ROOT) -> Report:
+    """Bytes of checkpoint files are changed: an error that says so, or right results; never wrong ones."""
+    report, chance = Report("corrupted checkpoint files"), random.Random(seed)
+    with rig(seed, code=code) as at:
+        for _ in range(3):
+            at.feed(800)
+            at.finish()
+        good = _copy(at.state, at.folder / "good")
+        for _ in range(count):
+            files = [
+                file
+                for query in QUERIES
+                for file in (at.state / "faults" / query).rglob("*")
+                if file.is_file() and not file.name.startswith(".") and file.stat().st_size
+            ]
+            file = chance.choice(files)
+            data = bytearray(file.read_bytes())
+            how = chance.choice(("flip", "truncate", "zero"))
+            if how == "flip":
+                data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+            elif how == "truncate":
+                data = data[: chance.randrange(len(data))]
+            else:
+                data = bytearray(len(data))
+            file.write_bytes(data)
+            run = at.start(until=True)
+            ended, said = run.wait(), run.said()
+            report.struck += 1
+            if "Traceback" in said or (ended and "fix:" not in said):
+                report.violations.append(f"{how} of {file.relative_to(at.state)}: no readable error:\n{said[-600:]}")
+            wrong = at.violations()
+            report.violations += [f"{how} of {file.relative_to(at.state)}: {each}" for each in wrong]
+            say(f"{how} of {file.relative_to(at.state)}: {'refused' if ended else 'right'}")
+            _put(good, at.state)
+        report.rows = at.fed
+    return report
+
+
+def full_disk(seed: int, say: Say, *, code: Path = ROOT) -> Report:
+    """The disk with the checkpoints is full for a while."""
+    report = Report("a full disk")
+    with rig(seed, code=code) as at, _small_disk(at.folder) as disk:
+        if disk is None:
+            report.void += 1
+            say("a small file system can't be mounted here")
+            return report
+        at.state = disk / "state"
+        at.feed(1000)
+        at.finish()
+        filler = disk / "filler"
+        with filler.open("wb") as file:
+            try:
+                while True:
+                    file.write(bytes(1 << 16))
+                    file.flush()
+            except OSError:
+                pass
+        at.feed(3000)
+        run = at.start(until=True)
+        said = run.said() if run.wait() else ""
+        report.struck += 1
+        if "fix:" not in said or "Traceback" in said:
+            report.violations.append(f"no readable error on a full disk:\n{said[-800:]}")
+        filler.unlink()
+        began = time.monotonic()
+        at.finish()
+        report.recoveries.append(time.monotonic() - began)
+        report.rows = at.fed
+        report.violations += at.violations()
+    return report
+
+
+@contextmanager
+def _small_disk(folder: Path) -> Iterator[Path | None]:
+    image, place = folder / "disk.img", folder / "disk"
+    place.mkdir()
+    with image.open("wb") as file:
+        file.truncate(24 << 20)
+    made = (
+        subprocess.run(["mkfs.ext4", "-q", str(image)], capture_output=True).returncode == 0
+        if shutil.which("mkfs.ext4")
+        else False
+    )
+    if not made or subprocess.run(["mount", "-o", "loop", str(image), str(place)], capture_output=True).returncode:
+        yield None
+        return
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], capture_output=True)
+
+
+def two_runs(seed: int, say: Say, *, code: Path = ROOT) -> Report:
+    """A second run while the first one works is told who does."""
+    report = Report("two runs at once")
+    with rig(seed, code=code) as at:
+        at.feed(1000)
+        first = at.start()
+        wait_for(lambda: at.count() > 0, "the first run")
+        second = at.start(until=True)
+        report.struck += 1
+        if second.wait() == 0 or f"as process {first.process.pid}" not in second.said():
+            report.violations.append(f"the second run was not refused:\n{second.said()[-600:]}")
+        first.stop()
+        at.feed(1000)
+        at.finish()
+        report.rows = at.fed
+        report.violations += at.violations()
+    return report

@@ -1,0 +1,101 @@
+package headrace.kernel.sink;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
+import org.apache.spark.sql.classic.ExpressionUtils;
+import org.apache.spark.sql.types.AbstractDataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.ObjectType;
+import org.apache.spark.unsafe.types.UTF8String;
+import org.apache.spark.util.AccumulatorV2;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * What the tasks of a batch could not use. They tell where it is; its bytes are read again from the log when the batch is committed,
+ * so that good records pay nothing for it. A record counts once, however often a task that met it was run.
+ */
+public final class DeadLetters extends AccumulatorV2<Letter, Map<String, Letter>> {
+  private static final int LONGEST = 1000;
+
+  private final Map<String, Letter> letters = new LinkedHashMap<>();
+
+  public static DeadLetters of(SparkSession session, String query) {
+    DeadLetters letters = new DeadLetters();
+    session.sparkContext().register(letters, "dead letters of " + query);
+    return letters;
+  }
+
+  /** A condition that holds for rows without a cause, and remembers the others. */
+  public static Column good(DeadLetters letters, String operator, Column cause, Column topic, Column partition, Column offset) {
+    List<Expression> arguments =
+        List.of(
+            Literal.create(UTF8String.fromString(operator), DataTypes.StringType),
+            ExpressionUtils.expression(cause),
+            ExpressionUtils.expression(topic),
+            ExpressionUtils.expression(partition),
+            ExpressionUtils.expression(offset));
+    // Not deterministic: no filter may be moved before this one, or what it leaves out would not be remembered.
+    return ExpressionUtils.column(
+        new Invoke(
+            new Literal(letters, new ObjectType(DeadLetters.class)),
+            "good",
+            DataTypes.BooleanType,
+            CollectionConverters.asScala(arguments).toSeq(),
+            CollectionConverters.asScala(List.<AbstractDataType>of()).toSeq(),
+            false,
+            false,
+            false));
+  }
+
+  public boolean good(UTF8String operator, UTF8String cause, UTF8String topic, int partition, long offset) {
+    if (cause == null) return true;
+    String why = cause.toString();
+    add(new Letter(topic.toString(), partition, offset, operator.toString(), why.substring(0, Math.min(why.length(), LONGEST))));
+    return false;
+  }
+
+  /** What was told since this was last asked. */
+  public synchronized List<Letter> take() {
+    List<Letter> taken = List.copyOf(letters.values());
+    letters.clear();
+    return taken;
+  }
+
+  @Override
+  public synchronized void add(Letter letter) {
+    letters.putIfAbsent(letter.id(), letter);
+  }
+
+  @Override
+  public synchronized void merge(AccumulatorV2<Letter, Map<String, Letter>> other) {
+    other.value().values().forEach(this::add);
+  }
+
+  @Override
+  public synchronized Map<String, Letter> value() {
+    return letters;
+  }
+
+  @Override
+  public synchronized boolean isZero() {
+    return letters.isEmpty();
+  }
+
+  @Override
+  public synchronized void reset() {
+    letters.clear();
+  }
+
+  @Override
+  public synchronized AccumulatorV2<Letter, Map<String, Letter>> copy() {
+    DeadLetters copy = new DeadLetters();
+    copy.letters.putAll(letters);
+    return copy;
+  }
+}

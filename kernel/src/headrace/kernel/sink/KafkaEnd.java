@@ -1,0 +1,153 @@
+package headrace.kernel.sink;
+
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+/**
+ * Topics. A batch is one transaction: its rows, its dead letters, and its mark in a compacted topic of the application.
+ *
+ * <p>Every batch has a producer of its own. Its start fences all before it, whatever they were about to do, and there is no producer
+ * left of which one could not know what it has sent: after a failure the next run asks the log what is there. The next batch's
+ * producer is started while Spark is busy between batches.
+ */
+public final class KafkaEnd implements End {
+  static final Duration PATIENCE = Duration.ofSeconds(60);
+
+  final Settings settings;
+  final DeadLetters dead;
+  private final int end;
+  private CompletableFuture<KafkaProducer<byte[], byte[]>> next;
+
+  /**
+   * @param id the sink's name and the transactional id: one for each query of an application
+   * @param client how to reach the broker
+   * @param marks the topic of the marks, where the query's has the key id
+   * @param letters the topic for dead letters; null for none
+   * @param routes the topics of each of the query's outputs
+   * @param limits how large a record of these topics may be
+   */
+  record Settings(
+      String id, Map<String, String> client, String marks, String letters, List<List<String>> routes, Map<String, Integer> limits,
+      String timeout) {}
+
+  private KafkaEnd(Settings settings, int end, DeadLetters dead) {
+    this.settings = settings;
+    this.end = end;
+    this.dead = dead;
+  }
+
+  /** {@code end} is its place among the ends of the sink. */
+  public static KafkaEnd of(
+      String id, int end, Map<String, String> client, String marks, String letters, List<List<String>> routes,
+      Map<String, Integer> limits, String timeout, DeadLetters dead) {
+    List<List<String>> topics = routes.stream().map(List::copyOf).toList();
+    return new KafkaEnd(new Settings(id, Map.copyOf(client), marks, letters, topics, Map.copyOf(limits), timeout), end, dead);
+  }
+
+  @Override
+  public String name() {
+    return "topics";
+  }
+
+  @Override
+  public Mark begin() {
+    next = CompletableFuture.completedFuture(producer());
+    return mark();
+  }
+
+  @Override
+  public Writing open(Batch batch) {
+    // What an earlier try of a batch has told is told again.
+    if (dead != null) dead.take();
+    return writing(batch);
+  }
+
+  KafkaWriting writing(Batch batch) {
+    KafkaProducer<byte[], byte[]> producer;
+    try {
+      producer = next.join();
+    } catch (CompletionException e) {
+      throw new SinkException("no transaction can begin: " + e.getCause().getMessage(), e.getCause());
+    }
+    return new KafkaWriting(this, batch, producer, new KafkaPen(settings, end));
+  }
+
+  /** The batch is there. */
+  void committed(KafkaProducer<byte[], byte[]> producer) {
+    producer.close(Duration.ZERO);
+    next = CompletableFuture.supplyAsync(this::producer);
+  }
+
+  /** Nothing of the batch goes to topics, so nothing was begun. */
+  void unused(KafkaProducer<byte[], byte[]> producer) {
+    next = CompletableFuture.completedFuture(producer);
+  }
+
+  /** What earlier producers of this id left open is aborted, or finished if it was being committed, when this returns. */
+  private KafkaProducer<byte[], byte[]> producer() {
+    Map<String, Object> config = new HashMap<>(settings.client);
+    config.put("transactional.id", settings.id);
+    config.put("transaction.timeout.ms", settings.timeout);
+    config.put("linger.ms", "5");
+    config.put("batch.size", Integer.toString(256 << 10));
+    config.put("buffer.memory", Long.toString(128L << 20));
+    config.put("max.request.size", Integer.toString(100 << 20));
+    KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
+    try {
+      producer.initTransactions();
+    } catch (RuntimeException e) {
+      producer.close(Duration.ZERO);
+      throw e;
+    }
+    return producer;
+  }
+
+  private Mark mark() {
+    TopicPartition place = new TopicPartition(settings.marks, 0);
+    Mark found = null;
+    try (KafkaConsumer<byte[], byte[]> consumer = consumer("read_committed")) {
+      consumer.assign(List.of(place));
+      long end = consumer.endOffsets(List.of(place), PATIENCE).get(place);
+      consumer.seekToBeginning(List.of(place));
+      while (consumer.position(place, PATIENCE) < end) {
+        for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100)).records(place)) {
+          if (settings.id.equals(Batch.text(record.key()))) found = record.value() == null ? null : Mark.parse(Batch.text(record.value()));
+        }
+      }
+    }
+    return found;
+  }
+
+  KafkaConsumer<byte[], byte[]> consumer(String isolation) {
+    Map<String, Object> config = new HashMap<>(settings.client);
+    config.put("isolation.level", isolation);
+    config.put("enable.auto.commit", "false");
+    config.put("auto.offset.reset", "earliest");
+    return new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+  }
+
+  @Override
+  public void forget() {
+    try (KafkaProducer<byte[], byte[]> producer = producer()) {
+      producer.beginTransaction();
+      producer.send(new ProducerRecord<>(settings.marks, 0, Batch.utf8(settings.id), null));
+      producer.commitTransaction();
+    }
+  }
+
+  @Override
+  public void close() {
+    if (next != null) next.thenAccept(producer -> producer.close(Duration.ZERO));
+  }
+}

@@ -1,0 +1,74 @@
+package headrace.kernel.sink;
+
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.Serializable;
+import java.io.UncheckedIOException;
+import org.apache.spark.sql.catalyst.InternalRow;
+
+/**
+ * Records of one task. In the driver's process tasks send them themselves, all through the batch's one producer; on a cluster they
+ * hand them to the driver, because a transaction belongs to one process.
+ */
+record KafkaPen(String sink, int end) implements Pen {
+  KafkaPen(KafkaEnd.Settings settings, int end) {
+    this(settings.id(), end);
+  }
+
+  @Override
+  public Lines lines(int partition) {
+    Sink here = Sink.find(sink);
+    return here == null ? new Packed() : ((KafkaWriting) here.writing(end)).lines(partition);
+  }
+
+  interface Records {
+    void send(int route, byte[] key, byte[] value);
+  }
+
+  /** What a task's {@link Packed} holds, if it had to pack. */
+  static void unpack(Serializable note, Records to) {
+    if (note == null) return;
+    try (DataInputStream in = new DataInputStream(new ByteArrayInputStream((byte[]) note))) {
+      while (in.available() > 0) to.send(in.readInt(), field(in), field(in));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static byte[] field(DataInputStream in) throws IOException {
+    int length = in.readInt();
+    return length < 0 ? null : in.readNBytes(length);
+  }
+
+  private static final class Packed implements Lines {
+    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    private final DataOutputStream out = new DataOutputStream(bytes);
+
+    @Override
+    public void write(InternalRow row) {
+      try {
+        out.writeInt(Rows.route(row));
+        field(Rows.key(row));
+        field(Rows.value(row));
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+
+    private void field(byte[] value) throws IOException {
+      out.writeInt(value == null ? -1 : value.length);
+      if (value != null) out.write(value);
+    }
+
+    @Override
+    public Serializable finish() {
+      return bytes.toByteArray();
+    }
+
+    @Override
+    public void abort() {}
+  }
+}

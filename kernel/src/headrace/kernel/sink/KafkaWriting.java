@@ -1,0 +1,212 @@
+package headrace.kernel.sink;
+
+import java.io.Serializable;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.util.TaskFailureListener;
+
+/** A batch's transaction, shared by the tasks of this process. What a task has sent can't be taken back: if one fails, all do. */
+final class KafkaWriting implements Writing {
+  /** What a record needs besides its key and its value, at most; and what a request of one record does. */
+  private static final int OVERHEAD = 128;
+
+  /** Good records between two bad ones are read over, unless they are this many. */
+  private static final int FAR = 10_000;
+
+  private final KafkaEnd end;
+  private final Batch batch;
+  private final KafkaProducer<byte[], byte[]> producer;
+  private final KafkaPen pen;
+  private final Set<Integer> tasks = new HashSet<>();
+  private final Map<Letter, ProducerRecord<byte[], byte[]>> oversized = new HashMap<>();
+  private volatile boolean begun = false;
+  private volatile boolean givenUp = false;
+  private volatile Throwable failure;
+
+  KafkaWriting(KafkaEnd end, Batch batch, KafkaProducer<byte[], byte[]> producer, KafkaPen pen) {
+    this.end = end;
+    this.batch = batch;
+    this.producer = producer;
+    this.pen = pen;
+  }
+
+  @Override
+  public Pen pen() {
+    return pen;
+  }
+
+  synchronized Pen.Lines lines(int partition) {
+    check();
+    if (!tasks.add(partition)) throw new SinkException("a task was run again, and what it sent can't be taken back");
+    // Spark's next try of the task would hide why the first one failed.
+    TaskContext task = TaskContext.get();
+    if (task != null) task.addTaskFailureListener((TaskFailureListener) (context, error) -> fail(error));
+    return new Pen.Lines() {
+      @Override
+      public void write(InternalRow row) {
+        send(Rows.route(row), Rows.key(row), Rows.value(row));
+      }
+
+      @Override
+      public Serializable finish() {
+        return null;
+      }
+
+      @Override
+      public void abort() {
+        givenUp = true;
+      }
+    };
+  }
+
+  private void send(int route, byte[] key, byte[] value) {
+    for (String topic : end.settings.routes().get(route)) {
+      int size = OVERHEAD + (key == null ? 0 : key.length) + (value == null ? 0 : value.length);
+      if (size > end.settings.limits().getOrDefault(topic, Integer.MAX_VALUE)) tooLarge(topic, key, value, size);
+      else send(new ProducerRecord<>(topic, key, value));
+    }
+  }
+
+  private void send(ProducerRecord<byte[], byte[]> record) {
+    check();
+    begin();
+    producer.send(record, (sent, error) -> { if (error != null) fail(error); });
+  }
+
+  private void begin() {
+    if (begun) return;
+    synchronized (this) {
+      if (begun) return;
+      producer.beginTransaction();
+      Point.FIRST_ROW.reached(batch.number());
+      begun = true;
+    }
+  }
+
+  private synchronized void tooLarge(String topic, byte[] key, byte[] value, int size) {
+    int limit = end.settings.limits().get(topic);
+    String cause = "a row of " + size + " bytes is too large for the topic " + topic + ", which takes " + limit;
+    if (end.dead == null) throw new SinkException(cause);
+    // By its content: the same row of the same batch, tried again, is the same letter.
+    int hash = 31 * java.util.Arrays.hashCode(key) + java.util.Arrays.hashCode(value);
+    Letter letter = new Letter(topic, -1, batch.number() << 32 | hash & 0xffffffffL, "to " + topic, cause);
+    oversized.put(letter, new ProducerRecord<>(topic, key, value));
+  }
+
+  @Override
+  public void commit(List<Serializable> notes, Mark mark) {
+    for (Serializable note : notes) KafkaPen.unpack(note, this::send);
+    if (end.dead != null) bury();
+    if (!begun) {
+      end.unused(producer);
+      return;
+    }
+    Point.ROWS_SENT.reached(batch.number());
+    send(new ProducerRecord<>(end.settings.marks(), 0, Batch.utf8(end.settings.id()), Batch.utf8(mark.text())));
+    Point.MARK_SENT.reached(batch.number());
+    producer.flush();
+    check();
+    Point.FLUSHED.reached(batch.number());
+    producer.commitTransaction();
+    Point.ANSWERED.reached(batch.number());
+    end.committed(producer);
+  }
+
+  /** Nothing else, and no mark: the letters of a batch whose rows another sink has written. */
+  void commitLetters() {
+    bury();
+    if (!begun) {
+      end.unused(producer);
+      return;
+    }
+    producer.flush();
+    check();
+    producer.commitTransaction();
+    end.committed(producer);
+  }
+
+  /** The dead letters of the batch, with the bytes and headers of the records as they are in the log. */
+  private void bury() {
+    Map<TopicPartition, TreeMap<Long, Letter>> places = new HashMap<>();
+    for (Letter letter : end.dead.take()) {
+      places.computeIfAbsent(new TopicPartition(letter.topic(), letter.partition()), place -> new TreeMap<>()).put(letter.offset(), letter);
+    }
+    if (!places.isEmpty()) {
+      try (KafkaConsumer<byte[], byte[]> consumer = end.consumer("read_uncommitted")) {
+        places.forEach((place, letters) -> bury(consumer, place, letters));
+      }
+    }
+    oversized.forEach((letter, record) -> bury(letter, record.key(), record.value(), null));
+  }
+
+  private void bury(KafkaConsumer<byte[], byte[]> consumer, TopicPartition place, TreeMap<Long, Letter> letters) {
+    consumer.assign(List.of(place));
+    long last = letters.lastKey();
+    consumer.seek(place, letters.firstKey());
+    while (!letters.isEmpty() && consumer.position(place, KafkaEnd.PATIENCE) <= last) {
+      if (letters.firstKey() - consumer.position(place) > FAR) consumer.seek(place, letters.firstKey());
+      for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100)).records(place)) {
+        Letter letter = letters.remove(record.offset());
+        if (letter != null) bury(letter, record.key(), record.value(), record);
+      }
+      // What the log let go of in the meantime is told without its bytes.
+      for (var gone = letters.headMap(consumer.position(place)); !gone.isEmpty(); ) bury(gone.remove(gone.firstKey()), null, null, null);
+    }
+  }
+
+  private void bury(Letter letter, byte[] key, byte[] value, ConsumerRecord<byte[], byte[]> record) {
+    String id = end.settings.id() + "/" + letter.id();
+    ProducerRecord<byte[], byte[]> dead = new ProducerRecord<>(end.settings.letters(), 0, Batch.utf8(id), value == null ? new byte[0] : value);
+    if (record != null) record.headers().forEach(header -> dead.headers().add(header));
+    Map<String, String> facts = new TreeMap<>();
+    facts.put("topic", letter.topic());
+    facts.put("partition", Integer.toString(letter.partition()));
+    facts.put("offset", Long.toString(letter.offset()));
+    facts.put("operator", letter.operator());
+    facts.put("cause", letter.cause());
+    if (value == null) facts.put("value", "null");
+    facts.forEach((name, text) -> dead.headers().add("headrace." + name, text.getBytes(StandardCharsets.UTF_8)));
+    if (key != null) dead.headers().add("headrace.key", key);
+    send(dead);
+  }
+
+  private void fail(Throwable error) {
+    if (failure == null) failure = error;
+  }
+
+  private void check() {
+    if (failure != null) throw new SinkException("the batch can't be written: " + failure.getMessage(), failure);
+    if (givenUp) throw new SinkException("the batch was given up");
+  }
+
+  @Override
+  public void abort() {
+    givenUp = true;
+    try {
+      // Without a broker that answers, the next run's producer does it, or the transaction's timeout.
+      if (begun) CompletableFuture.runAsync(producer::abortTransaction).get(5, TimeUnit.SECONDS);
+    } catch (ExecutionException | TimeoutException e) {
+      begun = false;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    producer.close(Duration.ZERO);
+  }
+}

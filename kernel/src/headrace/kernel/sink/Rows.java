@@ -1,0 +1,30 @@
+package headrace.kernel.sink;
+
+import org.apache.spark.sql.catalyst.InternalRow;
+
+/** The columns of a row that comes to a sink: the record for topics, which of the query's outputs it is, and the row for databases. */
+final class Rows {
+  private static final int KEY = 0, VALUE = 1, ROUTE = 2, DELETED = 3, ROW = 4;
+
+  private Rows() {}
+
+  static byte[] key(InternalRow row) {
+    return row.isNullAt(KEY) ? null : row.getUTF8String(KEY).getBytes();
+  }
+
+  static byte[] value(InternalRow row) {
+    return row.isNullAt(VALUE) ? null : row.getUTF8String(VALUE).getBytes();
+  }
+
+  static int route(InternalRow row) {
+    return row.getInt(ROUTE);
+  }
+
+  static boolean deleted(InternalRow row) {
+    return row.getBoolean(DELETED);
+  }
+
+  static InternalRow row(InternalRow row, int fields) {
+    return row.getStruct(ROW, fields);
+  }
+}

@@ -1,0 +1,12 @@
+package headrace.kernel.sink;
+
+/** A batch that can't be written now. It is tried again by a new run of the query, which first looks what was written. */
+public final class SinkException extends RuntimeException {
+  public SinkException(String message, Throwable cause) {
+    super(message, cause);
+  }
+
+  public SinkException(String message) {
+    super(message);
+  }
+}

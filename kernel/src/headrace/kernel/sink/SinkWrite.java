@@ -1,0 +1,30 @@
+package headrace.kernel.sink;
+
+import java.util.Arrays;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory;
+import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
+
+/** Spark makes one for each batch; what lasts is in {@link Sink}. */
+record SinkWrite(String sink, String checkpoint, String location) implements StreamingWrite {
+  @Override
+  public StreamingDataWriterFactory createStreamingWriterFactory(PhysicalWriteInfo info) {
+    var context = SparkSession.active().sparkContext();
+    long number = Long.parseLong(context.getLocalProperty("streaming.sql.batchId"));
+    Batch batch = Batch.planned(checkpoint, number, location, context.hadoopConfiguration());
+    return new SinkWriterFactory(Sink.named(sink).open(batch));
+  }
+
+  @Override
+  public void commit(long epoch, WriterCommitMessage[] messages) {
+    Sink.named(sink).commit(epoch, Arrays.stream(messages).map(Note.class::cast).toList());
+  }
+
+  @Override
+  public void abort(long epoch, WriterCommitMessage[] messages) {
+    Sink found = Sink.find(sink);
+    if (found != null) found.abort();
+  }
+}

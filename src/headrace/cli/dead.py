@@ -1,0 +1,83 @@
+"""Dead letters of an application: the records it could not use. Lists, shows, replays or drops them."""
+
+from __future__ import annotations
+
+import argparse
+
+from headrace.broker.records import iso, readable
+from headrace.cli import columns, flags
+from headrace.errors import ConfigError
+from headrace.runtime import dead
+from headrace.runtime.dead import Letter
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(metavar="action", required=True)
+    for name, help, action in (
+        ("list", "what is there", _list),
+        ("show", "one of them, with its bytes", _show),
+        ("replay", "put records back into their topics, to be tried again", _replay),
+        ("drop", "let go of them", _drop),
+    ):
+        command = actions.add_parser(name, help=help)
+        flags.app(command)
+        if name != "list":
+            command.add_argument("id", nargs="+" if name == "show" else "*", help="TOPIC/PARTITION/OFFSET, as in the list")
+        if name in ("replay", "drop"):
+            command.add_argument("--all", action="store_true", help="all of them")
+        flags.setting(command, "broker")
+        if name in ("list", "show"):
+            flags.json(command)
+        command.set_defaults(action=action)
+
+
+def run(args: argparse.Namespace) -> int:
+    return args.action(args)
+
+
+def _list(args: argparse.Namespace) -> int:
+    found = dead.letters(flags.connect(args), flags.app_name(args))
+    rows = [
+        {"id": letter.id, "query": letter.query, "operator": letter.operator, "at": iso(letter.time), "cause": letter.cause}
+        for letter in found
+    ]
+    columns.show(rows, as_json=args.json, empty="no dead letters")
+    return 0
+
+
+def _show(args: argparse.Namespace) -> int:
+    for letter in dead.find(flags.connect(args), flags.app_name(args), args.id):
+        facts = {
+            "id": letter.id,
+            "query": letter.query,
+            "operator": letter.operator,
+            "cause": letter.cause,
+            "at": iso(letter.time),
+            "key": None if letter.record.key is None else readable(letter.record.key),
+            "headers": {name: readable(value) for name, value in letter.record.headers},
+            "value": None if letter.record.value is None else readable(letter.record.value),
+        }
+        if args.json:
+            columns.show([facts], as_json=True)
+        else:
+            columns.show([{"what": name, "is": value} for name, value in facts.items()], as_json=False)
+    return 0
+
+
+def _replay(args: argparse.Namespace) -> int:
+    connection, app = flags.connect(args), flags.app_name(args)
+    count = dead.replay(connection, app, _chosen(args))
+    print(f"replayed {count}: they are in their topics again, and read by all who read these")
+    return 0
+
+
+def _drop(args: argparse.Namespace) -> int:
+    connection, app = flags.connect(args), flags.app_name(args)
+    print(f"dropped {dead.drop(connection, app, _chosen(args))}")
+    return 0
+
+
+def _chosen(args: argparse.Namespace) -> list[Letter]:
+    if bool(args.id) == args.all:
+        raise ConfigError("which ones?", fix="give ids, or --all")
+    return dead.find(flags.connect(args), flags.app_name(args), args.id)

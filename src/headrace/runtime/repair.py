@@ -1,0 +1,32 @@
+"""`headrace repair`: a query whose ends and whose checkpoint don't fit together goes on from the checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from headrace.config import Config
+from headrace.errors import ConfigError
+from headrace.runtime import run, state
+from headrace.runtime.display import Display
+from headrace.sources import kafka
+from headrace.spark import ends, jvm
+from headrace.spark.compile import compile
+
+if TYPE_CHECKING:
+    from headrace.app import App
+
+
+def repair(app: App, query: str, *, flags: Mapping[str, Any] | None = None, display: Display) -> None:
+    """What the query's ends remember of it is forgotten: its next batch is written, whichever it is."""
+    specs = {spec.name: spec for spec in app.queries()}
+    if query not in specs:
+        raise ConfigError(f"{app.name} has no query {query!r}", fix=f"it has: {', '.join(specs)}")
+    spec, config = specs[query], Config.load(flags)
+    spark, connection = run.start(app.name, config, display)
+    with state.owned(config.state, app.name):
+        compiled = compile(spec, lambda source: kafka.read(spark, source, connection, batch=config.batch))
+        run.own_topics(connection, spec)
+        ends.register(compiled, connection, run.topics_of(spec, config, connection))
+        jvm.forget_sink(spark, spec.id)
+        state.forget_marks(spark, config.state, spec)

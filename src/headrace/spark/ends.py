@@ -1,0 +1,57 @@
+"""Where a query's rows go: what Spark is given to write with, one for each delivery."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from headrace.broker.client import Connection
+from headrace.spark import jvm
+from headrace.spark.compile import Compiled
+
+LARGE = {"kafka.max.request.size": str(100 << 20), "kafka.buffer.memory": str(128 << 20)}
+"""How large a record may be is for the topic to say (max.message.bytes), not for the producer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """What exactly-once writing has to know of the topics."""
+
+    limits: Mapping[str, int]
+    """How large a record may be, by topic."""
+    timeout_ms: int
+
+
+def at_least_once(query: Compiled, connection: Connection, *, linger_ms: int = 5) -> DataStreamWriter:
+    """Spark's own Kafka sink: after a crash the last batch is written again."""
+    writer = query.records.writeStream.format("kafka").outputMode(query.spec.mode)
+    return (
+        writer.options(**connection.spark(), **LARGE)
+        .option("kafka.enable.idempotence", "true")
+        .option("kafka.linger.ms", linger_ms)
+    )
+
+
+def exactly_once(query: Compiled) -> DataStreamWriter:
+    """The kernel's sink: each of the ends that are registered takes a batch once."""
+    return query.lines.writeStream.format(jvm.SINK).option("sink", query.spec.id).outputMode(query.spec.mode)
+
+
+def register(query: Compiled, connection: Connection, topics: Topics) -> None:
+    """The ends of the query, under its id, for one run of it."""
+    spec, spark = query.spec, query.rows.sparkSession
+    kafka = jvm.kafka_end(
+        spark,
+        number=0,
+        client=connection.java(),
+        id=spec.id,
+        marks=spec.marks,
+        dead=spec.dead,
+        routes=spec.routes,
+        limits=topics.limits,
+        timeout_ms=topics.timeout_ms,
+        letters=query.letters,
+    )
+    jvm.register_sink(spark, spec.id, [kafka])

@@ -1,0 +1,185 @@
+"""Topics exactly once, on a real broker: crashes, checkpoints that are not what they were, dead letters."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headrace as hr
+from headrace.broker import peek, send, topics
+from headrace.broker.records import Record
+from headrace.errors import StateError
+from headrace.runtime import dead, repair
+from headrace.runtime import run as runtime
+from headrace.runtime.display import Silent
+from headrace.runtime.run import Summary
+
+
+@pytest.fixture
+def project(spark: Any, broker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.chdir(tmp_path)
+    return broker
+
+
+class Copies:
+    """An application that copies a topic, and what a test does to it."""
+
+    def __init__(self, broker: Any, topic: str, folder: Path, **options: Any) -> None:
+        self.broker, self.topic, self.out = broker, topic, f"{topic}-out"
+        self.options = options
+        self.place = folder / ".headrace" / "state" / f"copy-{topic}" / self.out
+        topics.create(broker.connection, topic, partitions=2)
+
+    @property
+    def app(self) -> hr.App:
+        app = hr.App(f"copy-{self.topic}")
+        app.stream(self.topic, schema="id int", **self.options).to(self.out)
+        return app
+
+    def put(self, *ids: int) -> None:
+        records = (Record(json.dumps({"id": id}).encode(), str(id).encode()) for id in ids)
+        send.send(self.broker.connection, self.topic, records)
+
+    def run(self) -> Summary:
+        return runtime.run(self.app, until="now", flags={"broker": self.broker.address}, display=Silent())
+
+    def written(self) -> Counter[int]:
+        return Counter(json.loads(record.value or b"null")["id"] for record in peek.read(self.broker.connection, self.out))
+
+    def batches(self) -> list[int]:
+        return sorted(int(file.name) for file in (self.place / "commits").glob("[0-9]*"))
+
+    def forget(self, log: str, batch: int) -> None:
+        (self.place / log / str(batch)).unlink()
+        (self.place / log / f".{batch}.crc").unlink(missing_ok=True)
+
+
+def test_a_batch_that_was_written_and_not_noted_is_not_written_again(project: Any, topic: str, tmp_path: Path) -> None:
+    copies = Copies(project, topic, tmp_path)
+    chance = random.Random(topic)
+    for number in range(6):
+        copies.put(*range(number * 10, number * 10 + 10))
+        copies.run()
+        if chance.random() < 0.7:
+            # Died after the sink, before the commit.
+            copies.forget("commits", copies.batches()[-1])
+    copies.run()
+    assert copies.written() == Counter(range(60))
+
+
+def test_a_checkpoint_that_was_deleted_is_noticed_and_can_be_repaired(project: Any, topic: str, tmp_path: Path) -> None:
+    copies = Copies(project, topic, tmp_path)
+    copies.put(1, 2, 3)
+    copies.run()
+    shutil.rmtree(copies.place)
+    with pytest.raises(StateError) as caught:
+        copies.run()
+    text = str(caught.value)
+    assert "1 batches of another checkpoint" in text
+    assert "test_exactly_once.py" in text
+    assert f"headrace repair tests/runtime/test_exactly_once.py {copies.out}" in text or "headrace repair" in text
+    assert copies.written() == Counter([1, 2, 3])
+    repair.repair(copies.app, copies.out, flags={"broker": project.address}, display=Silent())
+    copies.put(4)
+    copies.run()
+    assert copies.written() == Counter({1: 2, 2: 2, 3: 2, 4: 1})
+
+
+def test_an_older_copy_of_a_checkpoint_is_noticed(project: Any, topic: str, tmp_path: Path) -> None:
+    copies = Copies(project, topic, tmp_path)
+    copies.put(1)
+    copies.run()
+    shutil.copytree(copies.place, tmp_path / "copy")
+    for id in (2, 3):
+        copies.put(id)
+        copies.run()
+    shutil.rmtree(copies.place)
+    shutil.copytree(tmp_path / "copy", copies.place)
+    copies.put(4)
+    with pytest.raises(StateError, match="an older copy was put in its place"):
+        copies.run()
+    assert copies.written() == Counter([1, 2, 3])
+
+
+def test_a_batch_that_is_planned_anew_with_other_records_is_noticed(project: Any, topic: str, tmp_path: Path) -> None:
+    copies = Copies(project, topic, tmp_path)
+    for id in (1, 2):
+        copies.put(id)
+        copies.run()
+    for log in ("commits", "offsets"):
+        copies.forget(log, 1)
+    copies.put(3)
+    with pytest.raises(StateError, match="a batch 1 of other records"):
+        copies.run()
+    assert copies.written() == Counter([1, 2])
+
+
+def test_a_topic_of_marks_that_was_deleted_is_noticed(project: Any, topic: str, tmp_path: Path) -> None:
+    copies = Copies(project, topic, tmp_path)
+    copies.put(1)
+    copies.run()
+    topics.delete(project.connection, f"headrace.copy-{topic}.marks")
+    with pytest.raises(StateError, match=r"where query .* notes what it has written, is gone or is another one"):
+        copies.run()
+    repair.repair(copies.app, copies.out, flags={"broker": project.address}, display=Silent())
+    copies.put(2)
+    copies.run()
+    assert copies.written() == Counter([1, 2])
+
+
+def test_what_can_not_be_decoded_is_kept_once_with_its_bytes_and_cause(project: Any, topic: str, tmp_path: Path) -> None:
+    copies = Copies(project, topic, tmp_path)
+    copies.put(*range(100))
+    poison = Record(b'{"id": "many"}', b"k", (("trace", b"abc"),))
+    send.send(project.connection, topic, [poison])
+    copies.put(*range(100, 200))
+    total = copies.run().totals[0]
+    assert (total.rows_in, total.rows_out, total.bad) == (201, 200, 1)
+    copies.forget("commits", copies.batches()[-1])
+    copies.run()
+    assert copies.written() == Counter(range(200))
+    (letter,) = dead.letters(project.connection, copies.app.name)
+    assert letter.record == poison
+    assert (letter.query, letter.topic, letter.operator) == (copies.out, topic, f"decode {topic}")
+    assert letter.cause == 'field id: expected int, found string "many"'
+    (stored,) = [record for record in peek.read(project.connection, topic) if record.key == b"k"]
+    assert (letter.partition, letter.offset) == (stored.partition, stored.offset)
+
+
+def test_a_dead_letter_can_be_replayed_after_a_fix_or_dropped(project: Any, topic: str, tmp_path: Path) -> None:
+    copies = Copies(project, topic, tmp_path)
+    send.send(project.connection, topic, [Record(b'{"id": "7"}', b"a"), Record(b"nonsense", b"b"), Record(None, b"c")])
+    copies.run()
+    name, connection = copies.app.name, project.connection
+    found = {letter.record.key: letter for letter in dead.letters(connection, name)}
+    assert set(found) == {b"a", b"b", b"c"}
+    assert found[b"c"].record.value is None
+    assert dead.drop(connection, name, dead.find(connection, name, [found[b"b"].id, found[b"c"].id])) == 2
+    app = hr.App(name)
+    app.stream(topic, schema="id string").to(copies.out)
+    runtime.run(app, until="now", flags={"broker": project.address}, display=Silent())
+    assert dead.replay(connection, name, dead.find(connection, name, [])) == 1
+    assert dead.letters(connection, name) == []
+    runtime.run(app, until="now", flags={"broker": project.address}, display=Silent())
+    assert copies.written() == Counter(["7"])
+
+
+def test_a_row_that_is_too_large_for_its_topic_is_a_dead_letter(project: Any, topic: str, tmp_path: Path) -> None:
+    copies = Copies(project, topic, tmp_path)
+    topics.create(project.connection, copies.out, config={"max.message.bytes": "2000"})
+    app = hr.App(copies.app.name)
+    app.stream(topic, schema="id int").select("id", "repeat('x', id) as pad").to(copies.out)
+    copies.put(10, 5000, 20)
+    runtime.run(app, until="now", flags={"broker": project.address}, display=Silent())
+    assert copies.written() == Counter([10, 20])
+    (letter,) = dead.letters(project.connection, app.name)
+    assert letter.topic == copies.out
+    assert letter.partition is None
+    assert "too large for the topic" in letter.cause
+    assert json.loads(letter.record.value or b"")["id"] == 5000
