@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace.effects import dispatch
-from headrace.effects.dispatch import Dispatcher, pause
+from headrace.effects import dispatch, worker
+from headrace.effects.dispatch import Dispatcher
 from headrace.effects.effect import Effect
+from headrace.effects.worker import pause
 from headrace.errors import HeadraceError, PlanError, StateError
 from headrace.sinks.call import NotDelivered
 from tests.effects.conftest import MINUTE, Bench
@@ -168,7 +169,7 @@ def test_effects_do_not_wait_for_each_other(bench: Bench) -> None:
 def test_new_rows_go_at_once_after_a_poke_and_soon_without(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, poll: float, poke: bool
 ) -> None:
-    monkeypatch.setattr(dispatch, "_POLL", poll)
+    monkeypatch.setattr(worker, "_POLL", poll)
     receiver = Receiver()
     effect = receiver.effect()
     dispatcher = bench.start(effect)
