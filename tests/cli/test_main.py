@@ -27,7 +27,7 @@ def test_help_of_the_command_line_loads_no_client_and_no_spark() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("name", ["up", "down", "status", "config", "topics", "send", "peek"])
+@pytest.mark.parametrize("name", ["up", "down", "status", "config", "topics", "send", "peek", "effects"])
 def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main([name, "--help"])

@@ -27,6 +27,7 @@ COMMANDS = {
     "topics": "list, create, describe or delete topics",
     "send": "send lines to a topic",
     "peek": "look into a topic",
+    "effects": "list and settle e-mails, webhook calls and calls of functions",
     "dead": "records that could not be used: list, show, replay, drop",
     "repair": "let a query go on whose checkpoint was lost or put back",
     "config": "the settings, and where each came from",

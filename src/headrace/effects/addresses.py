@@ -1,0 +1,95 @@
+"""Where a webhook may go. A name is resolved once, and the connection goes to the very address that was checked."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class NotPublic(OSError):
+    """A name that leads to this machine or its network, where a webhook has no business unless the program says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An URL taken apart."""
+
+    secure: bool
+    host: str
+    port: int
+    path: str
+
+    @staticmethod
+    def of(url: str) -> Target:
+        """ValueError says what is wrong, without the URL: it may hold a secret."""
+        if any(not "!" <= c <= "~" for c in url):
+            raise ValueError("it has spaces, control characters or letters that must be encoded")
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https"):
+            raise ValueError("it does not begin with https:// or http://")
+        if not parts.hostname:
+            raise ValueError("it names no host")
+        if parts.username is not None or parts.password is not None:
+            raise ValueError("it holds a user or a password; give headers={'Authorization': hr.secret(…)}")
+        if parts.fragment:
+            raise ValueError("it has a part after #, which is never sent")
+        secure = parts.scheme == "https"
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        return Target(secure, parts.hostname, parts.port or (443 if secure else 80), path)
+
+
+def literal(host: str) -> Address | None:
+    """The host as an address, if it is written as one."""
+    try:
+        return ipaddress.ip_address(host.strip("[]").partition("%")[0])
+    except ValueError:
+        return None
+
+
+def public(address: Address) -> bool:
+    """Whether it is reached through the internet; an address within an address counts too."""
+    return all(one.is_global and not one.is_multicast and not one.is_reserved for one in _within(address))
+
+
+def _within(address: Address) -> Iterator[Address]:
+    if isinstance(address, ipaddress.IPv4Address):
+        yield address
+        return
+    inner = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+    if address in _NAT64:
+        inner.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    found = [one for one in inner if one is not None]
+    # These blocks are "reserved" themselves; what counts is where they lead.
+    yield from found or [address]
+
+
+def connect(host: str, port: int, *, private: bool, timeout: float) -> socket.socket:
+    """A connection to the first address of the host that answers; only to public ones, unless `private`."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    allowed = [one for one in found if private or _public_text(str(one[4][0]))]
+    if not allowed:
+        shown = ", ".join(dict.fromkeys(str(one[4][0]) for one in found))
+        raise NotPublic(f"{host} leads to a private address ({shown}), and private=True is not set")
+    last: OSError | None = None
+    for family, kind, protocol, _, address in allowed:
+        connection = socket.socket(family, kind, protocol)
+        try:
+            connection.settimeout(timeout)
+            connection.connect(address)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return connection
+        except OSError as e:
+            connection.close()
+            last = e
+    raise last or OSError(f"{host} has no address")
+
+
+def _public_text(text: str) -> bool:
+    address = literal(text)
+    return address is not None and public(address)
