@@ -53,8 +53,8 @@ def test_the_columns_are_those_of_all_templates() -> None:
 
 
 def test_the_id_of_a_row_is_the_effects_name_and_what_the_template_gives() -> None:
-    assert mail(name="alarm", id="{order_id}").row_id({"order_id": 5}) == "alarm:5"
-    assert mail().row_id({}) is None
+    assert mail(name="alarm", id="{order_id}").row_id == (("alarm:", None), ("", "order_id"))
+    assert mail().row_id is None
 
 
 def test_tls_is_left_out_only_where_the_server_is_this_machine() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol, cast
@@ -12,6 +11,8 @@ from typing import Any, Literal, Protocol, cast
 from headrace.effects import template
 from headrace.effects.rate import Rate
 from headrace.errors import Where
+from headrace.plan import checks
+from headrace.plan.nodes import Node, Sink
 from headrace.secrets import Secret
 
 OnDoubt = Literal["at_most_once", "at_least_once"]
@@ -91,7 +92,7 @@ class Sender(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Effect(ABC):
+class Effect(Sink, ABC):
     """What a row becomes. A value: nothing is opened before `sender` is called."""
 
     name: str
@@ -100,6 +101,13 @@ class Effect(ABC):
     rate: Rate | None
     retries: int
     where: Where = field(compare=False, repr=False)
+
+    @property
+    def label(self) -> str:
+        return self.name
+
+    def check(self, node: Node, where: Where) -> None:
+        checks.exist(node, self.columns, where)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -123,6 +131,7 @@ class Effect(ABC):
     @abstractmethod
     def sender(self) -> Sender: ...
 
-    def row_id(self, values: Mapping[str, Any]) -> str | None:
+    @property
+    def row_id(self) -> tuple[tuple[str, str | None], ...] | None:
         """The outbox's id of a row: the effect's name and what `id=` gives; None if it has no `id=`."""
-        return None if self.id is None else f"{self.name}:{template.render(self.id, values)}"
+        return None if self.id is None else ((f"{self.name}:", None), *template.parts(self.id))

@@ -299,6 +299,11 @@ class Sink:
     def check(self, node: Node, where: Where) -> None:
         """Refuses what can't be written there."""
 
+    @property
+    def row_id(self) -> tuple[tuple[str, str | None], ...] | None:
+        """What says that two rows are the same, in pieces of a text and a column; None if nothing does."""
+        return None
+
 
 Delivery = Literal["exactly_once", "at_least_once"]
 

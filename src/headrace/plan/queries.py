@@ -141,7 +141,7 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
     for write in parts.values():
         if write in lates:
             continue
-        group = next((group for group in groups if (group[0].node, group[0].delivery) == (write.node, write.delivery)), None)
+        group = next((group for group in groups if _together(group[0], write)), None)
         if group is None:
             groups.append([write])
         else:
@@ -166,6 +166,12 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
     for write in lates:
         specs = _with_late(specs, write)
     return tuple(specs)
+
+
+def _together(one: Write, other: Write) -> bool:
+    """Whether one query writes both. Rows with an id of their own for an end are that end's alone."""
+    ids = [write.to for write in (one, other) if isinstance(write.to, Sink) and write.to.row_id is not None]
+    return not ids and (one.node, one.delivery) == (other.node, other.delivery)
 
 
 def _late(write: Write) -> TooLate | None:

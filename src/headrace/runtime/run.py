@@ -21,6 +21,9 @@ from headrace import jars
 from headrace.broker import connect, embedded, groups, topics
 from headrace.broker.client import Connection
 from headrace.config import Config
+from headrace.effects import outbox
+from headrace.effects.dispatch import Dispatcher
+from headrace.effects.effect import Effect
 from headrace.errors import BrokerError, PlanError, RunError, TopicError
 from headrace.plan import durations
 from headrace.plan import realtime as plan_realtime
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from headrace.app import App
 
 Mode = Literal["batches", "realtime"]
+_TICK = 0.2
 _LARGE = {"max.message.bytes": str(100 << 20)}
 
 
@@ -145,6 +149,11 @@ class _Runner:
         state.record(self.spark, root, specs, layouts, self._topic_ids(specs))
         if self.mode == "realtime":
             self._realtime(specs)
+        with self._effects(specs, wait=until is not None):
+            self._supervise(specs, jobs, until)
+        return Summary(tuple(job.total for job in jobs))
+
+    def _supervise(self, specs: Sequence[QuerySpec], jobs: Sequence[Job], until: Literal["now"] | None) -> None:
         progress = _GroupProgress(self.connection, specs, self.display)
         for wave in waves(specs) if until else [specs]:
             Supervisor(
@@ -159,7 +168,22 @@ class _Runner:
             ).run()
             if self.stop.is_set():
                 break
-        return Summary(tuple(job.total for job in jobs))
+
+    @contextmanager
+    def _effects(self, specs: Sequence[QuerySpec], *, wait: bool) -> Generator[None]:
+        """Sends what the queries put into the outbox; with `wait`, all that is due is sent before it ends."""
+        effects = [sink for spec in specs for sink in spec.sinks if isinstance(sink, Effect)]
+        if not effects:
+            yield
+            return
+        dispatcher = Dispatcher(outbox.path(self.config.state, specs[0].app), effects, say=self.display.say)
+        dispatcher.start()
+        try:
+            yield
+            while wait and not self.stop.is_set() and not dispatcher.wait_idle(timeout=_TICK):
+                pass
+        finally:
+            dispatcher.stop()
 
     def _topic_ids(self, specs: Sequence[QuerySpec]) -> dict[str, str]:
         read = {source.topic for spec in specs for source in spec.sources}

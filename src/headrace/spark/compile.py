@@ -67,7 +67,8 @@ class Compiled:
     def lines(self) -> DataFrame:
         """For the kernel's sink."""
         row = self.row if self.spec.sinks else None
-        found = encode.lines(self.rows, self.spec.node, 0, row)
+        id = next((sink.row_id for sink in self.spec.sinks if sink.row_id is not None), None)
+        found = encode.lines(self.rows, self.spec.node, 0, row, id)
         for number, (late, write) in enumerate(zip(self.lates, self.spec.late, strict=True), 1):
             found = found.union(encode.lines(late, write.node, number, row))
         return found

@@ -13,6 +13,7 @@ from headrace.plan.nodes import Node
 from headrace.spark.columns import column
 from headrace.spark.tables import DELETED
 
+Id = Sequence[tuple[str, str | None]]
 _JSON = {
     "ignoreNullFields": "false",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
@@ -28,9 +29,12 @@ def records(rows: DataFrame, node: Node, names: Sequence[str]) -> DataFrame:
     return rows.select(key.alias("key"), value.alias("value"), topic.alias("topic"))
 
 
-def lines(rows: DataFrame, node: Node, route: int, row: StructType | None) -> DataFrame:
+def lines(rows: DataFrame, node: Node, route: int, row: StructType | None, id: Id | None = None) -> DataFrame:
     """The columns that the kernel's sink takes (kernel: Rows); `row` is the type of the row that goes beside the record."""
     key, value = _record(rows, node)
+    if id is not None:
+        # A null anywhere makes it null: of such rows nobody can say which are the same.
+        key = F.concat(*(F.lit(text) if name is None else F.concat(F.lit(text), _text(rows, name)) for text, name in id))
     deleted = F.col(DELETED) if DELETED in rows.columns else F.lit(False)
     cells = F.struct(*map(column, node.columns)) if route == 0 else F.lit(None)
     beside = [] if row is None else [cells.cast(row).alias("row")]
@@ -59,17 +63,20 @@ def _key(rows: DataFrame, node: Node) -> Column:
         case ():
             return F.lit(None).cast("string")
         case (one,):
-            key = column(one)
-            # As in the value; a cast would write times another way, and different arrays alike.
-            match rows.schema[one].dataType:
-                case TimestampType():
-                    return F.date_format(key, _JSON["timestampFormat"])
-                case ArrayType() | MapType() | StructType():
-                    return F.to_json(key, _JSON)
-                case _:
-                    return key.cast("string")
+            return _text(rows, one)
         case several:
             return _json(several)
+
+
+def _text(rows: DataFrame, name: str) -> Column:
+    """As in the value; a cast would write times another way, and different arrays alike."""
+    match rows.schema[name].dataType:
+        case TimestampType():
+            return F.date_format(column(name), _JSON["timestampFormat"])
+        case ArrayType() | MapType() | StructType():
+            return F.to_json(column(name), _JSON)
+        case _:
+            return column(name).cast("string")
 
 
 def _json(columns: tuple[str, ...]) -> Column:

@@ -141,8 +141,8 @@ def decode_json(
 
 
 def calls(expressions: Sequence[Column], names: Sequence[str], prefix: str) -> tuple[list[Column], list[Column]]:
-    """The calls of these functions in expressions, as columns (kernel: Calls), and the expressions over them."""
-    taken = _active().headrace.kernel.Calls(list(names), prefix)
+    """The calls of these functions in expressions, as columns (kernel: FunctionCalls), and the expressions over them."""
+    taken = _active().headrace.kernel.FunctionCalls(list(names), prefix)
     over = [_column(taken.without(expression._jc)) for expression in expressions]  # pyright: ignore
     return [_column(call) for call in taken.calls()], over
 

@@ -16,7 +16,7 @@ import scala.runtime.AbstractPartialFunction;
  * Takes the calls of some functions out of an expression: each becomes a column of its own, and the expression uses that. So one can
  * look at what a call gave before what is made of it.
  */
-public final class Calls {
+public final class FunctionCalls {
   private final List<String> names;
   private final String prefix;
   private final List<Column> calls = new ArrayList<>();
@@ -25,7 +25,7 @@ public final class Calls {
    * @param names of the functions
    * @param prefix of the columns, which are called so and by their number; also that of the functions that are called instead
    */
-  public Calls(List<String> names, String prefix) {
+  public FunctionCalls(List<String> names, String prefix) {
     this.names = names.stream().map(String::toLowerCase).toList();
     this.prefix = prefix;
   }
