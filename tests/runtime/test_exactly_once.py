@@ -183,3 +183,25 @@ def test_a_row_that_is_too_large_for_its_topic_is_a_dead_letter(project: Any, to
     assert letter.partition is None
     assert "too large for the topic" in letter.cause
     assert json.loads(letter.record.value or b"")["id"] == 5000
+
+
+@hr.udf("int")
+def picky(n: int) -> int:
+    if n % 10 == 7:
+        raise ValueError("seven")
+    return n
+
+
+def test_what_comes_in_goes_out_or_is_filtered_or_dead(project: Any, topic: str, tmp_path: Path) -> None:
+    copies = Copies(project, topic, tmp_path)
+    copies.put(*range(1000))
+    send.send(project.connection, topic, [Record(b"nonsense", b"a"), Record(b'{"id": 1.5}', b"b")])
+    app = hr.App(copies.app.name)
+    stream = app.stream(topic, schema="id int").where("id >= 100").select("picky(id) as id")
+    stream.where("id % 2 = 0 or id % 5 = 0").to(copies.out)
+    total = runtime.run(app, until="now", flags={"broker": project.address}, display=Silent()).totals[0]
+    kept = [id for id in range(100, 1000) if id % 10 != 7 and (id % 2 == 0 or id % 5 == 0)]
+    assert (total.rows_in, total.rows_out, total.bad, total.late) == (1002, len(kept), 2 + 90, 0)
+    assert total.filtered == 1002 - len(kept) - 92
+    assert copies.written() == Counter(kept)
+    assert len(dead.letters(project.connection, app.name)) == 92

@@ -25,7 +25,7 @@ def spec(**options: Any) -> QuerySpec:
 
 
 def batch(**newest: int) -> Batch:
-    return Batch("out", 0, 1, 0, 1.0, 0.0, 0, None, 0, 0, 0, 0, 1, newest=newest)
+    return Batch("out", 0, 1, 0, 1.0, 0.0, 0, None, 0, 0, 0, 0, 0, 1, newest=newest)
 
 
 def by_topic(pulses: dict[Source, int]) -> dict[str, int]:

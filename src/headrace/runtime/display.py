@@ -50,6 +50,7 @@ class LiveDisplay:
             "late",
             "bad",
             "stale",
+            "filtered",
         ):
             table.add_column(column, justify="left" if column in ("query", "watermark") else "right", no_wrap=True)
         for last, all in self._rows.values():
@@ -66,6 +67,7 @@ class LiveDisplay:
                 f"{all.late:,}",
                 f"{all.bad:,}",
                 f"{all.stale:,}",
+                f"{all.filtered:,}",
             )
         self._live.update(table)
 
@@ -138,6 +140,7 @@ def _line(batch: Batch, total: Total) -> str:
     parts += [f"late {total.late:,}"] if total.late else []
     parts += [f"bad {total.bad:,}"] if total.bad else []
     parts += [f"stale {total.stale:,}"] if total.stale else []
+    parts += [f"filtered {total.filtered:,}"] if total.filtered else []
     return "  ".join(parts)
 
 

@@ -34,6 +34,7 @@ class Batch:
     late: int
     bad: int
     stale: int
+    filtered: int
     millis: int
     held_by: str | None = None
     """The source that holds the watermark back, of several."""
@@ -60,6 +61,7 @@ class Total:
     late: int = 0
     bad: int = 0
     stale: int = 0
+    filtered: int = 0
     restarts: int = 0
 
     def plus(self, batch: Batch) -> Total:
@@ -71,18 +73,27 @@ class Total:
             late=self.late + batch.late,
             bad=self.bad + batch.bad,
             stale=self.stale + batch.stale,
+            filtered=self.filtered + batch.filtered,
         )
 
 
-def batches(spec: QuerySpec, running: StreamingQuery, after: int, dead: Callable[[int], int]) -> list[Batch]:
-    """The batches a query finished after the one of this number; `dead` says how many dead letters one had."""
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Of a batch: its dead letters, and the records that its conditions left out."""
+
+    dead: int = 0
+    filtered: int = 0
+
+
+def batches(spec: QuerySpec, running: StreamingQuery, after: int, counts: Callable[[int], Counts]) -> list[Batch]:
+    """The batches a query finished after the one of this number; `counts` is what is known of one besides."""
     last = running.lastProgress
     if last is None or last.batchId <= after:
         return []
     reports: list[dict[str, Any]] = [json.loads(report.json) for report in running.recentProgress]
     # An idle trigger reports too, with the number of the batch to come; only what added a batch counts.
     done = [report for report in reports if report["batchId"] > after and "addBatch" in report["durationMs"]]
-    return [_batch(spec, report, jvm.late(running, report["batchId"]), dead(report["batchId"])) for report in done]
+    return [_batch(spec, report, jvm.late(running, report["batchId"]), counts(report["batchId"])) for report in done]
 
 
 def watermark(running: StreamingQuery) -> int | None:
@@ -98,7 +109,7 @@ def micros(text: str) -> int:
     return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
 
 
-def _batch(spec: QuerySpec, progress: dict[str, Any], late: int, dead: int) -> Batch:
+def _batch(spec: QuerySpec, progress: dict[str, Any], late: int, counts: Counts) -> Batch:
     millis = int(progress.get("durationMs", {}).get("triggerExecution", 0))
     sources: list[dict[str, Any]] = progress.get("sources", [])
     states: list[dict[str, Any]] = progress.get("stateOperators", [])
@@ -114,8 +125,9 @@ def _batch(spec: QuerySpec, progress: dict[str, Any], late: int, dead: int) -> B
         watermark=_watermark(progress),
         state_rows=sum(int(state.get("numRowsTotal", 0)) for state in states),
         late=late + _observed(progress, "late") + sum(int(state.get("numRowsDroppedByWatermark", 0)) for state in states),
-        bad=_observed(progress, "bad") + dead,
+        bad=_observed(progress, "bad") + counts.dead,
         stale=_observed(progress, "stale"),
+        filtered=counts.filtered,
         millis=millis,
         newest=_newest(progress),
         offsets=_merged(_offsets(source.get("endOffset")) for source in sources),

@@ -33,7 +33,7 @@ from headrace.runtime import display as displays
 from headrace.runtime import state
 from headrace.runtime.display import Display
 from headrace.runtime.order import waves
-from headrace.runtime.progress import Batch, Offsets, Total
+from headrace.runtime.progress import Batch, Counts, Offsets, Total
 from headrace.runtime.supervise import Clock, Job, Supervisor
 from headrace.sources import kafka as kafka_source
 from headrace.spark import ends, jvm, realtime
@@ -248,7 +248,7 @@ class _Runner:
             except PySparkException as e:
                 raise RunError(f"query {spec.name!r} did not start: {explain(e)}", where=spec.where) from e
 
-        return Job(spec, start, partial(self._dead, query))
+        return Job(spec, start, partial(self._counts, query))
 
     def _writer(self, query: Compiled) -> DataStreamWriter:
         ends.register(query, self.connection, topics_of(query.spec, self.config, self.connection))
@@ -259,13 +259,12 @@ class _Runner:
     def _exactly_once(self, spec: QuerySpec) -> bool:
         return self.mode == "batches" and spec.delivery == "exactly_once"
 
-    def _dead(self, query: Compiled, batch: int) -> int:
-        """How many dead letters a batch had. Where another sink wrote its rows, they are written now."""
-        if query.letters is None:
-            return 0
-        if not self._exactly_once(query.spec):
+    def _counts(self, query: Compiled, batch: int) -> Counts:
+        """Where another sink wrote the rows of a batch, its dead letters are written now."""
+        if query.letters is not None and not self._exactly_once(query.spec):
             jvm.bury(self.spark, query.spec.id, batch)
-        return query.letters.count(batch)
+        dead = 0 if query.letters is None else query.letters.count(batch)
+        return Counts(dead, jvm.filtered(self.spark, query.spec.id, batch))
 
     def _watch(self) -> None:
         """Clients wait minutes for a broker that is gone; the embedded one is ours to start again at once."""

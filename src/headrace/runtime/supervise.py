@@ -14,7 +14,7 @@ from headrace.plan.queries import QuerySpec
 from headrace.runtime import failures, progress
 from headrace.runtime.display import Display
 from headrace.runtime.pace import Pace
-from headrace.runtime.progress import Batch, Total
+from headrace.runtime.progress import Batch, Counts, Total
 from headrace.spark import jvm
 
 _TICK = 0.2
@@ -27,8 +27,8 @@ class Job:
 
     spec: QuerySpec
     start: Callable[[], StreamingQuery]
-    dead: Callable[[int], int] = lambda batch: 0
-    """How many dead letters a batch had."""
+    counts: Callable[[int], Counts] = lambda batch: Counts()
+    """What is known of a batch besides Spark's progress."""
     query: StreamingQuery | None = None
     total: Total = field(init=False)
     pace: Pace = field(init=False)
@@ -97,7 +97,7 @@ class Supervisor:
     def _report(self, job: Job) -> None:
         if job.query is None:
             return
-        for batch in progress.batches(job.spec, job.query, job.seen, job.dead):
+        for batch in progress.batches(job.spec, job.query, job.seen, job.counts):
             job.pace.note(batch, time.monotonic())
             batch = replace(batch, held_by=job.pace.slowest(), newest=dict(job.pace.newest))
             job.seen, job.failed = batch.batch, 0

@@ -194,6 +194,11 @@ def unregister_sink(spark: SparkSession, name: str) -> None:
     _jvm(spark).headrace.kernel.sink.Sink.unregister(name)
 
 
+def filtered(spark: SparkSession, name: str, batch: int) -> int:
+    """How many records of a batch did not match the query's conditions; asked once."""
+    return int(_jvm(spark).headrace.kernel.sink.Sink.filtered(name, batch))
+
+
 def bury(spark: SparkSession, name: str, batch: int) -> None:
     """The dead letters alone, of a query whose rows another sink writes."""
     _jvm(spark).headrace.kernel.sink.Sink.bury(name, batch)

@@ -29,7 +29,7 @@ from headrace.plan.queries import QuerySpec
 from headrace.runtime import failures, progress
 from headrace.runtime.order import waves
 from headrace.runtime.pace import Pace
-from headrace.runtime.progress import Batch, Total
+from headrace.runtime.progress import Batch, Counts, Total
 from headrace.sources import memory
 from headrace.spark import compile as spark_compile
 from headrace.spark import jvm
@@ -236,7 +236,7 @@ class Driver:
         letters = self._compiled[name].letters
         taken = letters.take() if letters else []
         self._dead += [letter for letter in taken if letter not in self._dead]
-        for batch in progress.batches(spec, query, self._seen.get(name, -1), lambda _: len(taken)):
+        for batch in progress.batches(spec, query, self._seen.get(name, -1), lambda _: Counts(dead=len(taken))):
             taken.clear()
             self._paces[name].note(batch, self._now.timestamp())
             self._seen[name] = batch.batch

@@ -19,6 +19,7 @@ public final class Sink {
   private final String name;
   private final List<End> ends;
   private final Mark[] marks;
+  private final Map<Long, Long> filtered = new ConcurrentHashMap<>();
   private boolean begun;
   private Batch batch;
   /** By end; null for one that has the batch. */
@@ -57,6 +58,13 @@ public final class Sink {
       kafka.writing(new Batch("", number, "")).commitLetters();
     }
     sink.begun = true;
+  }
+
+  /** How many records of a batch did not match the query's conditions; asked once. */
+  public static long filtered(String name, long number) {
+    Sink sink = find(name);
+    Long count = sink == null ? null : sink.filtered.remove(number);
+    return count == null ? 0 : count;
   }
 
   /** Null in a process that is not the driver's. */
@@ -109,6 +117,7 @@ public final class Sink {
       marks[i] = mark;
       open[i] = null;
     }
+    filtered.put(number, Filtered.now());
     Point.COMMITTED.reached(number);
   }
 
