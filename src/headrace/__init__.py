@@ -1,9 +1,11 @@
 """Headrace: streams and tables for Python, on Spark."""
 
+from headrace import sinks
 from headrace.app import App
 from headrace.clocks import device_clock, event_time, log_append_time, processing_time
 from headrace.errors import HeadraceError
 from headrace.keyed import KeyedStream
+from headrace.secrets import secret
 from headrace.stream import Stream
 from headrace.table import Table
 from headrace.udf import udf
@@ -25,7 +27,9 @@ __all__ = [
     "hopping",
     "log_append_time",
     "processing_time",
+    "secret",
     "session",
+    "sinks",
     "sliding",
     "tumbling",
     "udf",

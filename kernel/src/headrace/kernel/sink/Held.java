@@ -96,12 +96,11 @@ abstract class Held implements Writing {
   private static final int DELETED = 1, KEY = 2, VALUE = 4, ROW = 8;
 
   /**
-   * @param route the one of the query's outputs whose rows these are
    * @param keys whether records' keys are wanted
    * @param values whether records' values are
    * @param shape of the rows themselves; null if they are not wanted
    */
-  record HeldPen(String sink, int end, int route, boolean keys, boolean values, Shape shape) implements Pen {
+  record HeldPen(String sink, int end, boolean keys, boolean values, Shape shape) implements Pen {
     @Override
     public Lines lines(int partition) {
       return new HeldLines(this, Sink.find(sink));
@@ -125,7 +124,7 @@ abstract class Held implements Writing {
 
     @Override
     public void write(InternalRow row) {
-      if (Rows.route(row) != pen.route) return;
+      if (!Rows.own(row)) return;
       byte[] key = pen.keys ? Rows.key(row) : null;
       byte[] value = pen.values ? Rows.value(row) : null;
       byte[] cells = pen.shape == null ? null : cells(Rows.row(row, pen.shape.fields()));

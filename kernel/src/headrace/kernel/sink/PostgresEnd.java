@@ -33,30 +33,27 @@ public final class PostgresEnd implements End {
 
   private final PostgresServer server;
   private final String query;
-  private final int route;
   private final PostgresTable table;
   private final Marks marks = new Marks("headrace.marks", " FOR UPDATE");
   private Connection connection;
   private long epoch;
   private String staging;
 
-  private PostgresEnd(PostgresServer server, String query, int route, PostgresTable table) {
+  private PostgresEnd(PostgresServer server, String query, PostgresTable table) {
     this.server = server;
     this.query = query;
-    this.route = route;
     this.table = table;
   }
 
   /**
-   * @param route the one of the query's outputs that goes there
-   * @param query as the mark is known in this database: one for each query of an application
+   * @param query as its mark is known there: one for each query of an application and place it writes to
    * @param key empty for rows that are only added
    */
   public static PostgresEnd of(
-      int route, String query, String host, int port, String database, Map<String, String> options, String password, String table, String schema,
+      String query, String host, int port, String database, Map<String, String> options, String password, String table, String schema,
       List<String> key, boolean create) {
     PostgresServer server = new PostgresServer(host, port, database, options, password);
-    return new PostgresEnd(server, query, route, new PostgresTable(table, Shape.of(schema, key), create));
+    return new PostgresEnd(server, query, new PostgresTable(table, Shape.of(schema, key), create));
   }
 
   @Override
@@ -101,7 +98,7 @@ public final class PostgresEnd implements End {
       connection.rollback();
       if (!"42501".equals(e.getSQLState())) throw e;
       throw new RefusedException("the schema headrace is missing, and this user may not make it; an owner of the database can, with: "
-          + String.join("; ", HOME) + "; GRANT CREATE, USAGE ON SCHEMA headrace TO …; GRANT ALL ON headrace.marks TO …", e);
+          + String.join("; ", HOME) + "; GRANT CREATE, USAGE ON SCHEMA headrace TO …; GRANT ALL ON headrace.marks TO …");
     } finally {
       connection.setAutoCommit(true);
     }
@@ -167,7 +164,7 @@ public final class PostgresEnd implements End {
 
     @Override
     public Pen pen() {
-      return new PostgresPen(server, name(), copy(staging), table.shape(), route);
+      return new PostgresPen(server, name(), copy(staging), table.shape());
     }
 
     @Override

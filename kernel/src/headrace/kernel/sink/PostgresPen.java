@@ -14,7 +14,7 @@ import org.postgresql.copy.CopyIn;
  * staging table over a connection of the task's own. Each try of a task has a number that nothing else has, by which
  * the batch knows whose rows count.
  */
-record PostgresPen(PostgresServer server, String end, String copy, Shape shape, int route) implements Pen {
+record PostgresPen(PostgresServer server, String end, String copy, Shape shape) implements Pen {
   private static final int FEW = 256 << 10;
 
   /** @param held the rows, or null if they are staged */
@@ -36,7 +36,7 @@ record PostgresPen(PostgresServer server, String end, String copy, Shape shape, 
 
     @Override
     public void write(InternalRow row) {
-      if (Rows.route(row) != route) return;
+      if (!Rows.own(row)) return;
       boolean deleted = Rows.deleted(row);
       if (deleted && key.length == 0) throw new RefusedException(end + " has no key, and a row was deleted");
       InternalRow cells = Rows.row(row, shape.fields());

@@ -44,7 +44,7 @@ final class PostgresServer implements Serializable {
     String text = end + ": " + sentence(said, e);
     String state = e.getSQLState() == null ? "" : e.getSQLState();
     boolean lasting = said != null && state.matches("(0A|22|23|28|3D|3F|42|44).*");
-    return lasting ? new RefusedException(text, e) : new SinkException(text, e);
+    return lasting ? RefusedException.of(text, e) : SinkException.of(text, e);
   }
 
   private static String sentence(ServerErrorMessage said, SQLException e) {

@@ -42,7 +42,6 @@ public final class RedisEnd implements End {
 
   private final String sink;
   private final int end;
-  private final int route;
   private final Server server;
   private final String prefix;
   private final String query;
@@ -52,10 +51,9 @@ public final class RedisEnd implements End {
   private Redis redis;
   private String epoch;
 
-  private RedisEnd(String sink, int end, int route, Server server, String query, String prefix, Shape shape, long expire) {
+  private RedisEnd(String sink, int end, String query, Server server, String prefix, Shape shape, long expire) {
     this.sink = sink;
     this.end = end;
-    this.route = route;
     this.server = server;
     this.prefix = prefix;
     this.query = query;
@@ -64,12 +62,16 @@ public final class RedisEnd implements End {
     this.expire = expire;
   }
 
-  /** {@code expire} is in seconds, 0 for never. */
+  /**
+   * @param end its place among the ends of the sink
+   * @param query as its mark is known there: one for each query of an application and place it writes to
+   * @param expire in seconds, 0 for never
+   */
   public static RedisEnd of(
-      String sink, int end, int route, String query, String host, int port, int database, boolean tls, String user, String password, String prefix,
+      String sink, int end, String query, String host, int port, int database, boolean tls, String user, String password, String prefix,
       String schema, long expire) {
     Server server = new Server(host, port, database, tls, user, password);
-    return new RedisEnd(sink, end, route, server, query, prefix, Shape.of(schema, List.of()), expire);
+    return new RedisEnd(sink, end, query, server, prefix, Shape.of(schema, List.of()), expire);
   }
 
   @Override
@@ -95,7 +97,7 @@ public final class RedisEnd implements End {
 
   @Override
   public Writing open(Batch batch) {
-    return new Held(new Held.HeldPen(sink, end, route, true, false, shape)) {
+    return new Held(new Held.HeldPen(sink, end, true, false, shape)) {
       @Override
       public void commit(List<Serializable> notes, Mark mark) {
         Point.ROWS_SENT.reached(batch.number());
@@ -178,7 +180,7 @@ public final class RedisEnd implements End {
 
   private SinkException error(IOException e) {
     String why = e.getMessage() == null ? "the connection was lost" : e.getMessage();
-    return new SinkException(name() + " in " + server + ": " + why, e);
+    return SinkException.of(name() + " in " + server + ": " + why, e);
   }
 
   @Override

@@ -34,7 +34,7 @@ public final class SqliteEnd implements End {
   private Connection connection;
   private long epoch;
 
-  private SqliteEnd(String sink, int end, String file, String query, Target target) {
+  private SqliteEnd(String sink, int end, String query, String file, Target target) {
     this.sink = sink;
     this.end = end;
     this.file = file;
@@ -43,15 +43,19 @@ public final class SqliteEnd implements End {
     this.marks = new Marks(target.marks(), "");
   }
 
-  /** {@code end} is its place among the ends of the sink, {@code route} the one of the query's outputs that goes there. */
+  /**
+   * @param end its place among the ends of the sink
+   * @param query as its mark is known there: one for each query of an application and place it writes to
+   * @param key empty for rows that are only added
+   */
   public static SqliteEnd of(
-      String sink, int end, int route, String query, String file, String table, String schema, List<String> key, boolean create) {
-    return new SqliteEnd(sink, end, file, query, new SqliteTable(table, Shape.of(schema, key), create, route));
+      String sink, int end, String query, String file, String table, String schema, List<String> key, boolean create) {
+    return new SqliteEnd(sink, end, query, file, new SqliteTable(table, Shape.of(schema, key), create));
   }
 
   /** Rows for an effect; with {@code keyed} the records' keys are their ids. */
-  public static SqliteEnd outbox(String sink, int end, int route, String query, String file, String effect, boolean keyed) {
-    return new SqliteEnd(sink, end, file, query, new SqliteOutbox(query, effect, keyed, route));
+  public static SqliteEnd outbox(String sink, int end, String query, String file, String effect, boolean keyed) {
+    return new SqliteEnd(sink, end, query, file, new SqliteOutbox(query, effect, keyed));
   }
 
   @Override
@@ -148,8 +152,8 @@ public final class SqliteEnd implements End {
     int code = e instanceof SQLiteException known ? known.getResultCode().code & 0xff : -1;
     return switch (code) {
       // SQLITE_ERROR, READONLY, CANTOPEN, CONSTRAINT, MISMATCH, NOTADB
-      case 1, 8, 14, 19, 20, 26 -> new RefusedException(text, e);
-      default -> new SinkException(text, e);
+      case 1, 8, 14, 19, 20, 26 -> RefusedException.of(text, e);
+      default -> SinkException.of(text, e);
     };
   }
 

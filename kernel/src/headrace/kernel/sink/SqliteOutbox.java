@@ -18,7 +18,7 @@ import java.util.Map;
  * Rows that become effects. Each has an id, by which it is there once: the record's key, or made of the row itself, so that a batch that
  * is written again gives the same ones in whatever order its rows come.
  */
-record SqliteOutbox(String query, String effect, boolean keyed, int route) implements SqliteEnd.Target {
+record SqliteOutbox(String query, String effect, boolean keyed) implements SqliteEnd.Target {
   @Override
   public String name() {
     return "the outbox";
@@ -31,7 +31,7 @@ record SqliteOutbox(String query, String effect, boolean keyed, int route) imple
 
   @Override
   public Held.HeldPen pen(String sink, int end) {
-    return new Held.HeldPen(sink, end, route, keyed, true, null);
+    return new Held.HeldPen(sink, end, keyed, true, null);
   }
 
   @Override

@@ -16,7 +16,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.*;
 
 /** The rows of a stream, one after the other, or the newest row of each key of a table. */
-record SqliteTable(String table, Shape shape, boolean create, int route) implements SqliteEnd.Target {
+record SqliteTable(String table, Shape shape, boolean create) implements SqliteEnd.Target {
   @Override
   public String name() {
     return "the table " + table;
@@ -29,7 +29,7 @@ record SqliteTable(String table, Shape shape, boolean create, int route) impleme
 
   @Override
   public Held.HeldPen pen(String sink, int end) {
-    return new Held.HeldPen(sink, end, route, false, false, shape);
+    return new Held.HeldPen(sink, end, false, false, shape);
   }
 
   @Override
@@ -47,7 +47,7 @@ record SqliteTable(String table, Shape shape, boolean create, int route) impleme
     } catch (SQLException e) {
       if (!e.getMessage().contains("ON CONFLICT clause does not match")) throw e;
       String fix = "CREATE UNIQUE INDEX " + Shape.quoted(table + "_key") + " ON " + Shape.quoted(table) + " (" + Shape.list(shape.key()) + ")";
-      throw new RefusedException("the table " + table + " has no unique key on " + String.join(", ", shape.key()) + "; it gets one with: " + fix, e);
+      throw new RefusedException("the table " + table + " has no unique key on " + String.join(", ", shape.key()) + "; it gets one with: " + fix);
     }
   }
 
