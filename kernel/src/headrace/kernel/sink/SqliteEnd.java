@@ -94,6 +94,7 @@ public final class SqliteEnd implements End {
     properties.setProperty("journal_mode", "WAL");
     properties.setProperty("synchronous", "FULL");
     properties.setProperty("busy_timeout", "30000");
+    properties.setProperty("cache_size", "-65536"); // KiB
     // A transaction that begins by reading could not go on to write after somebody else has.
     properties.setProperty("transaction_mode", "IMMEDIATE");
     // Not by DriverManager: it does not see what Spark has loaded.

@@ -76,8 +76,9 @@ record SqliteTable(String table, Shape shape, boolean create) implements SqliteE
 
   String ddl() {
     String columns = IntStream.range(0, shape.fields()).mapToObj(this::column).collect(Collectors.joining(", "));
-    String key = shape.keyed() ? ", PRIMARY KEY (" + Shape.list(shape.key()) + ")" : "";
-    return "CREATE TABLE " + Shape.quoted(table) + " (" + columns + key + ")";
+    // With a key the rows are in the key's tree, not beside it: one search for each.
+    String key = shape.keyed() ? ", PRIMARY KEY (" + Shape.list(shape.key()) + ")) WITHOUT ROWID" : ")";
+    return "CREATE TABLE " + Shape.quoted(table) + " (" + columns + key;
   }
 
   private String column(int i) {
