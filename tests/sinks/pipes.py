@@ -88,7 +88,10 @@ class Pipe:
 
     def crash(self) -> Pipe:
         """Dies after the sinks have the last batch and before Spark has noted it: the next run writes it again."""
+        running = self._query is not None
         self.stop()
+        if not running:
+            return self
         commits = sorted((self.folder / "commits").glob("[0-9]*"), key=lambda file: int(file.name))
         for file in commits[-1:]:
             file.unlink()

@@ -50,6 +50,16 @@ record Marks(String table, String hold) {
     return new RefusedException("another run of " + query + " writes to " + end + " now; this one has written nothing since");
   }
 
+  /** Ends earlier runs too. */
+  void forget(Connection connection, String query) throws SQLException {
+    begin(connection, query);
+    String clear = "UPDATE " + table + " SET checkpoint = NULL, batch = NULL, hash = NULL, rows = NULL WHERE query = ?";
+    try (PreparedStatement statement = connection.prepareStatement(clear)) {
+      statement.setString(1, query);
+      statement.executeUpdate();
+    }
+  }
+
   void write(Connection connection, String query, Mark mark) throws SQLException {
     String set = "UPDATE " + table + " SET checkpoint = ?, batch = ?, hash = ?, rows = ? WHERE query = ?";
     try (PreparedStatement statement = connection.prepareStatement(set)) {

@@ -82,6 +82,17 @@ public final class PostgresEnd implements End {
     }
   }
 
+  @Override
+  public void forget() {
+    try {
+      connection = server.connect();
+      home();
+      marks.forget(connection, query);
+    } catch (SQLException e) {
+      throw server.error(name(), e);
+    }
+  }
+
   private void home() throws SQLException {
     try (Statement statement = connection.createStatement();
         ResultSet row = statement.executeQuery("SELECT to_regclass('headrace.marks') IS NOT NULL")) {
@@ -169,7 +180,6 @@ public final class PostgresEnd implements End {
 
     @Override
     public void commit(List<Serializable> notes, Mark mark) {
-      Point.ROWS_SENT.reached(batch.number());
       List<PostgresPen.Told> tasks = notes.stream().map(PostgresPen.Told.class::cast).filter(task -> task.rows() > 0).toList();
       if (tasks.isEmpty()) return;
       boolean staged = tasks.stream().anyMatch(task -> task.held() == null);
@@ -177,10 +187,11 @@ public final class PostgresEnd implements End {
         connection.setAutoCommit(false);
         marks.hold(connection, query, epoch, name());
         merge(tasks, staged);
-        Point.MERGED.reached(batch.number());
+        Point.ROWS_SENT.reached(batch.number());
         marks.write(connection, query, mark);
         Point.MARK_SENT.reached(batch.number());
         connection.commit();
+        Point.ANSWERED.reached(batch.number());
         connection.setAutoCommit(true);
         if (staged) clean();
       } catch (SQLException e) {

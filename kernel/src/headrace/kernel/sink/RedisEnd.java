@@ -96,17 +96,29 @@ public final class RedisEnd implements End {
   }
 
   @Override
+  public void forget() {
+    try {
+      redis = server.connect();
+      redis.ask("HINCRBY", place, EPOCH, 1);
+      redis.ask("HDEL", place, MARK);
+    } catch (IOException e) {
+      throw error(e);
+    }
+  }
+
+  @Override
   public Writing open(Batch batch) {
     return new Held(new Held.HeldPen(sink, end, true, false, shape)) {
       @Override
       public void commit(List<Serializable> notes, Mark mark) {
-        Point.ROWS_SENT.reached(batch.number());
         if (mark.rows() == 0) return;
         try {
           Transaction transaction = new Transaction();
           forEach(notes, shape.fields(), transaction::take);
           transaction.set(place, MARK, mark.text());
+          Point.ROWS_SENT.reached(batch.number());
           transaction.commit();
+          Point.ANSWERED.reached(batch.number());
         } catch (IOException e) {
           throw error(e);
         } finally {

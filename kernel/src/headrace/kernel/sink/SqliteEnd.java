@@ -74,6 +74,14 @@ public final class SqliteEnd implements End {
   }
 
   private Mark begun() throws SQLException {
+    home();
+    Marks.Begun begun = marks.begin(connection, query);
+    epoch = begun.epoch();
+    target.begin(connection);
+    return begun.mark();
+  }
+
+  private void home() throws SQLException {
     try (Statement statement = connection.createStatement()) {
       statement.execute("CREATE TABLE IF NOT EXISTS " + target.marks() + "(" + Marks.columns("TEXT", "INTEGER") + ")");
       boolean known;
@@ -83,10 +91,6 @@ public final class SqliteEnd implements End {
       // The marks of an outbox are made by its owner, who knows nothing of runs.
       if (!known) statement.execute("ALTER TABLE " + target.marks() + " ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0");
     }
-    Marks.Begun begun = marks.begin(connection, query);
-    epoch = begun.epoch();
-    target.begin(connection);
-    return begun.mark();
   }
 
   private Connection connect() throws SQLException {
@@ -106,17 +110,17 @@ public final class SqliteEnd implements End {
     return new Held(target.pen(sink, end)) {
       @Override
       public void commit(List<Serializable> notes, Mark mark) {
-        Point.ROWS_SENT.reached(batch.number());
         if (mark.rows() == 0) return;
         try {
           transaction(() -> {
             marks.hold(connection, query, epoch, name());
             target.write(connection, batch, this, notes);
-            Point.MERGED.reached(batch.number());
+            Point.ROWS_SENT.reached(batch.number());
             marks.write(connection, query, mark);
             Point.MARK_SENT.reached(batch.number());
             return null;
           });
+          Point.ANSWERED.reached(batch.number());
         } catch (SQLException e) {
           throw error(e);
         } finally {
@@ -124,6 +128,20 @@ public final class SqliteEnd implements End {
         }
       }
     };
+  }
+
+  @Override
+  public void forget() {
+    try {
+      connection = connect();
+      transaction(() -> {
+        home();
+        marks.forget(connection, query);
+        return null;
+      });
+    } catch (SQLException e) {
+      throw error(e);
+    }
   }
 
   private interface Work<T> {
