@@ -40,6 +40,8 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
         return Verdict(error, lasting=True)
     if match := _MARK.search(failure.text):
         return Verdict(_mark(match[1], int(match[2]), int(match[3]), match[4].strip(), spec), lasting=True)
+    if refused := failure.message("RefusedException"):
+        return Verdict(RunError(f"query {spec.name!r} can't write: {refused}", where=spec.where), lasting=True)
     if any("RecordTooLarge" in name for name in failure.classes) or "RecordTooLargeException" in failure.text:
         error = RunError(
             f"query {spec.name!r}: a row is too large for its topic: {failure.sentence}",

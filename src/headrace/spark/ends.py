@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from headrace.broker.client import Connection
+from headrace.plan.nodes import Sink
+from headrace.sinks.postgres import Postgres
+from headrace.sinks.redis import Redis
+from headrace.sinks.sqlite import Sqlite
 from headrace.spark import jvm
 from headrace.spark.compile import Compiled
 
@@ -54,4 +59,57 @@ def register(query: Compiled, connection: Connection, topics: Topics) -> None:
         timeout_ms=topics.timeout_ms,
         letters=query.letters,
     )
-    jvm.register_sink(spark, spec.id, [kafka])
+    others = [end(query, sink, number) for number, sink in enumerate(spec.sinks, 1)]
+    jvm.register_sink(spark, spec.id, [kafka, *others])
+
+
+def end(query: Compiled, sink: Sink, number: int) -> Any:
+    """One of the places a query writes to besides topics; `number` is its place among the sink's ends."""
+    spec, spark, row = query.spec, query.rows.sparkSession, query.row
+    # A query may write to several places in one database.
+    mark = f"{spec.id}/{sink.label}"
+    match sink:
+        case Postgres():
+            return jvm.postgres_end(
+                spark,
+                query=mark,
+                host=sink.host,
+                port=sink.port,
+                database=sink.database,
+                options={**dict(sink.options), "user": sink.user},
+                password=sink.password and sink.password.value(),
+                table=sink.table,
+                row=row,
+                key=sink.key(spec.node, spec.where),
+                create=sink.create,
+            )
+        case Sqlite():
+            return jvm.sqlite_end(
+                spark,
+                sink=spec.id,
+                number=number,
+                query=mark,
+                path=sink.path,
+                table=sink.table,
+                row=row,
+                key=sink.key(spec.node, spec.where),
+                create=sink.create,
+            )
+        case Redis():
+            return jvm.redis_end(
+                spark,
+                sink=spec.id,
+                number=number,
+                query=mark,
+                host=sink.host,
+                port=sink.port,
+                database=sink.database,
+                tls=sink.tls,
+                user=sink.user,
+                password=sink.password and sink.password.value(),
+                prefix=sink.prefix,
+                row=row,
+                expire=sink.expire,
+            )
+        case _:
+            raise AssertionError(sink)

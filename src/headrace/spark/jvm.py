@@ -236,6 +236,69 @@ def kafka_end(
     )
 
 
+def postgres_end(
+    spark: SparkSession,
+    *,
+    query: str,
+    host: str,
+    port: int,
+    database: str,
+    options: Mapping[str, str],
+    password: str | None,
+    table: str,
+    row: StructType,
+    key: Sequence[str],
+    create: bool,
+) -> Any:
+    """A table in PostgreSQL; `query` is what its mark is called there. Rows replace those of the key, if there is one."""
+    return _jvm(spark).headrace.kernel.sink.PostgresEnd.of(
+        query, host, port, database, dict(options), password, table, row.json(), list(key), create
+    )
+
+
+def sqlite_end(
+    spark: SparkSession,
+    *,
+    sink: str,
+    number: int,
+    query: str,
+    path: str,
+    table: str,
+    row: StructType,
+    key: Sequence[str],
+    create: bool,
+) -> Any:
+    """A table in a SQLite file; `number` is its place among the sink's ends."""
+    return _jvm(spark).headrace.kernel.sink.SqliteEnd.of(sink, number, query, path, table, row.json(), list(key), create)
+
+
+def outbox_end(spark: SparkSession, *, sink: str, number: int, query: str, path: str, effect: str, keyed: bool) -> Any:
+    """The outbox of effects; with `keyed` the records' keys are the ids of its rows."""
+    return _jvm(spark).headrace.kernel.sink.SqliteEnd.outbox(sink, number, query, path, effect, keyed)
+
+
+def redis_end(
+    spark: SparkSession,
+    *,
+    sink: str,
+    number: int,
+    query: str,
+    host: str,
+    port: int,
+    database: int,
+    tls: bool,
+    user: str | None,
+    password: str | None,
+    prefix: str,
+    row: StructType,
+    expire: int,
+) -> Any:
+    """A cache in Redis, whose rows are forgotten after `expire` seconds, if that is not 0."""
+    return _jvm(spark).headrace.kernel.sink.RedisEnd.of(
+        sink, number, query, host, port, database, tls, user, password, prefix, row.json(), expire
+    )
+
+
 NO_VERSION = -(2**63)
 """The version of a change that holds whatever is known."""
 
@@ -394,12 +457,20 @@ class Failure:
     """Why a query stopped, without Java: the chain of causes as class names and one text, and what Spark blames."""
 
     classes: tuple[str, ...]
-    text: str
+    texts: tuple[str, ...]
     sentence: str
     condition: str
     fragments: tuple[str, ...]
     python: str | None
     trace: str
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.texts)
+
+    def message(self, kind: str) -> str | None:
+        """What a cause of this class says; None if there is none."""
+        return next((text for name, text in zip(self.classes, self.texts, strict=True) if name.endswith("." + kind)), None)
 
 
 def failure(query: StreamingQuery) -> Failure | None:
@@ -424,7 +495,7 @@ def failure(query: StreamingQuery) -> Failure | None:
                 fragments += [str(found) for found in (_call(context, "fragment"),) if found]
     return Failure(
         classes=classes,
-        text=text,
+        texts=tuple(texts),
         sentence=_sentence(texts),
         condition=condition,
         fragments=tuple(fragments),

@@ -20,6 +20,11 @@ final class Rows {
     return row.getInt(ROUTE);
   }
 
+  /** Whether it is a row of the query itself; the others, of what came too late, go to topics only. */
+  static boolean own(InternalRow row) {
+    return row.getInt(ROUTE) == 0;
+  }
+
   static boolean deleted(InternalRow row) {
     return row.getBoolean(DELETED);
   }

@@ -9,4 +9,11 @@ public final class SinkException extends RuntimeException {
   public SinkException(String message) {
     super(message);
   }
+
+  /** Of what the message says all there is to say; for a log, where it came from. */
+  static SinkException of(String message, Throwable from) {
+    SinkException exception = new SinkException(message);
+    exception.addSuppressed(from);
+    return exception;
+  }
 }

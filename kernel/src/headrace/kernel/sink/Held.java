@@ -1,0 +1,171 @@
+package headrace.kernel.sink;
+
+import java.io.BufferedInputStream;
+import java.io.ByteArrayInputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.Serializable;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.commons.io.output.DeferredFileOutputStream;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * A batch whose rows are kept until all its tasks are done, and are then written by the driver in one go. Only the rows that a task
+ * tells of count, so a task may be tried as often as it likes. In the driver's process large tasks keep theirs in a file;
+ * from a cluster they come with what a task tells.
+ */
+abstract class Held implements Writing {
+  private static final int IN_MEMORY = 16 << 20;
+
+  private final Pen pen;
+  private final AtomicLong last = new AtomicLong();
+  private final Map<Long, DeferredFileOutputStream> kept = new ConcurrentHashMap<>();
+
+  Held(Pen pen) {
+    this.pen = pen;
+  }
+
+  @Override
+  public Pen pen() {
+    return pen;
+  }
+
+  interface Taker<E extends Exception> {
+    void take(byte[] key, byte[] value, boolean deleted, InternalRow row) throws E;
+  }
+
+  /** The rows in order of their partitions, and within these as they came; a row is valid until the next one. */
+  <E extends Exception> void forEach(List<Serializable> notes, int fields, Taker<E> taker) throws E {
+    UnsafeRow row = new UnsafeRow(fields);
+    for (Serializable note : notes) {
+      try (DataInputStream in = new DataInputStream(new BufferedInputStream(opened(note), 1 << 16))) {
+        for (int parts = in.read(); parts >= 0; parts = in.read()) {
+          byte[] key = (parts & KEY) == 0 ? null : field(in);
+          byte[] value = (parts & VALUE) == 0 ? null : field(in);
+          byte[] cells = (parts & ROW) == 0 ? null : field(in);
+          if (cells != null) row.pointTo(cells, cells.length);
+          taker.take(key, value, (parts & DELETED) != 0, cells == null ? null : row);
+        }
+      } catch (IOException e) {
+        throw new SinkException("the rows of a task can't be read: " + e.getMessage(), e);
+      }
+    }
+  }
+
+  private InputStream opened(Serializable note) throws IOException {
+    if (note instanceof byte[] bytes) return new ByteArrayInputStream(bytes);
+    DeferredFileOutputStream rows = kept.get((Long) note);
+    if (rows == null) throw new SinkException("the rows of a task are not there");
+    return rows.toInputStream();
+  }
+
+  private static byte[] field(DataInputStream in) throws IOException {
+    return in.readNBytes(in.readInt());
+  }
+
+  private long keep(DeferredFileOutputStream rows) {
+    long id = last.incrementAndGet();
+    kept.put(id, rows);
+    return id;
+  }
+
+  /** The batch is written, or given up. */
+  void drop() {
+    kept.values().forEach(Held::delete);
+    kept.clear();
+  }
+
+  @Override
+  public void abort() {
+    drop();
+  }
+
+  private static void delete(DeferredFileOutputStream rows) {
+    File file = rows.isInMemory() ? null : rows.getFile();
+    if (file != null) file.delete();
+  }
+
+  private static final int DELETED = 1, KEY = 2, VALUE = 4, ROW = 8;
+
+  /**
+   * @param keys whether records' keys are wanted
+   * @param values whether records' values are
+   * @param shape of the rows themselves; null if they are not wanted
+   */
+  record HeldPen(String sink, int end, boolean keys, boolean values, Shape shape) implements Pen {
+    @Override
+    public Lines lines(int partition) {
+      return new HeldLines(this, Sink.find(sink));
+    }
+  }
+
+  private static final class HeldLines implements Pen.Lines {
+    private final HeldPen pen;
+    private final Sink here;
+    private final DeferredFileOutputStream bytes;
+    private final DataOutputStream out;
+    private UnsafeProjection unsafe;
+
+    HeldLines(HeldPen pen, Sink here) {
+      this.pen = pen;
+      this.here = here;
+      int most = here == null ? Integer.MAX_VALUE : IN_MEMORY;
+      bytes = DeferredFileOutputStream.builder().setThreshold(most).setPrefix("headrace-batch").get();
+      out = new DataOutputStream(bytes);
+    }
+
+    @Override
+    public void write(InternalRow row) {
+      if (!Rows.own(row)) return;
+      byte[] key = pen.keys ? Rows.key(row) : null;
+      byte[] value = pen.values ? Rows.value(row) : null;
+      byte[] cells = pen.shape == null ? null : cells(Rows.row(row, pen.shape.fields()));
+      try {
+        int deleted = Rows.deleted(row) ? DELETED : 0;
+        out.write(deleted | (key == null ? 0 : KEY) | (value == null ? 0 : VALUE) | (cells == null ? 0 : ROW));
+        field(key);
+        field(value);
+        field(cells);
+      } catch (IOException e) {
+        throw new SinkException("the rows of a batch can't be kept: " + e.getMessage(), e);
+      }
+    }
+
+    private byte[] cells(InternalRow row) {
+      if (row instanceof UnsafeRow same) return same.getBytes();
+      if (unsafe == null) unsafe = UnsafeProjection.create(pen.shape.type());
+      return unsafe.apply(row).getBytes();
+    }
+
+    private void field(byte[] value) throws IOException {
+      if (value == null) return;
+      out.writeInt(value.length);
+      out.write(value);
+    }
+
+    @Override
+    public Serializable finish() {
+      try {
+        out.close();
+      } catch (IOException e) {
+        throw new SinkException("the rows of a batch can't be kept: " + e.getMessage(), e);
+      }
+      if (here == null) return bytes.getData();
+      if (!(here.writing(pen.end) instanceof Held batch)) throw new SinkException("the batch was given up");
+      return batch.keep(bytes);
+    }
+
+    @Override
+    public void abort() {
+      delete(bytes);
+    }
+  }
+}

@@ -1,0 +1,187 @@
+package headrace.kernel.sink;
+
+import java.io.Serializable;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.List;
+import java.util.Properties;
+import org.sqlite.JDBC;
+import org.sqlite.SQLiteException;
+
+/** A table in a SQLite file on the driver's machine, or an outbox in one. A batch is one short transaction at its end. */
+public final class SqliteEnd implements End {
+  /** What is written in the transaction of a batch. */
+  interface Target {
+    String name();
+
+    String marks();
+
+    Held.HeldPen pen(String sink, int end);
+
+    void begin(Connection connection) throws SQLException;
+
+    void write(Connection connection, Batch batch, Held held, List<Serializable> notes) throws SQLException;
+  }
+
+  private final String sink;
+  private final int end;
+  private final String file;
+  private final String query;
+  private final Target target;
+  private final Marks marks;
+  private Connection connection;
+  private long epoch;
+
+  private SqliteEnd(String sink, int end, String query, String file, Target target) {
+    this.sink = sink;
+    this.end = end;
+    this.file = file;
+    this.query = query;
+    this.target = target;
+    this.marks = new Marks(target.marks(), "");
+  }
+
+  /**
+   * @param end its place among the ends of the sink
+   * @param query as its mark is known there: one for each query of an application and place it writes to
+   * @param key empty for rows that are only added
+   */
+  public static SqliteEnd of(
+      String sink, int end, String query, String file, String table, String schema, List<String> key, boolean create) {
+    return new SqliteEnd(sink, end, query, file, new SqliteTable(table, Shape.of(schema, key), create));
+  }
+
+  /** Rows for an effect; with {@code keyed} the records' keys are their ids. */
+  public static SqliteEnd outbox(String sink, int end, String query, String file, String effect, boolean keyed) {
+    return new SqliteEnd(sink, end, query, file, new SqliteOutbox(query, effect, keyed));
+  }
+
+  @Override
+  public String name() {
+    return target.name();
+  }
+
+  @Override
+  public Mark begin() {
+    try {
+      connection = connect();
+      return transaction(this::begun);
+    } catch (SQLException e) {
+      throw error(e);
+    }
+  }
+
+  private Mark begun() throws SQLException {
+    home();
+    Marks.Begun begun = marks.begin(connection, query);
+    epoch = begun.epoch();
+    target.begin(connection);
+    return begun.mark();
+  }
+
+  private void home() throws SQLException {
+    try (Statement statement = connection.createStatement()) {
+      statement.execute("CREATE TABLE IF NOT EXISTS " + target.marks() + "(" + Marks.columns("TEXT", "INTEGER") + ")");
+      boolean known;
+      try (ResultSet found = statement.executeQuery("SELECT 1 FROM pragma_table_info('" + target.marks() + "') WHERE name = 'epoch'")) {
+        known = found.next();
+      }
+      // The marks of an outbox are made by its owner, who knows nothing of runs.
+      if (!known) statement.execute("ALTER TABLE " + target.marks() + " ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0");
+    }
+  }
+
+  private Connection connect() throws SQLException {
+    Properties properties = new Properties();
+    properties.setProperty("journal_mode", "WAL");
+    properties.setProperty("synchronous", "FULL");
+    properties.setProperty("busy_timeout", "30000");
+    properties.setProperty("cache_size", "-65536"); // KiB
+    // A transaction that begins by reading could not go on to write after somebody else has.
+    properties.setProperty("transaction_mode", "IMMEDIATE");
+    // Not by DriverManager: it does not see what Spark has loaded.
+    return new JDBC().connect(JDBC.PREFIX + file, properties);
+  }
+
+  @Override
+  public Writing open(Batch batch) {
+    return new Held(target.pen(sink, end)) {
+      @Override
+      public void commit(List<Serializable> notes, Mark mark) {
+        if (mark.rows() == 0) return;
+        try {
+          transaction(() -> {
+            marks.hold(connection, query, epoch, name());
+            target.write(connection, batch, this, notes);
+            Point.ROWS_SENT.reached(batch.number());
+            marks.write(connection, query, mark);
+            Point.MARK_SENT.reached(batch.number());
+            return null;
+          });
+          Point.ANSWERED.reached(batch.number());
+        } catch (SQLException e) {
+          throw error(e);
+        } finally {
+          drop();
+        }
+      }
+    };
+  }
+
+  @Override
+  public void forget() {
+    try {
+      connection = connect();
+      transaction(() -> {
+        home();
+        marks.forget(connection, query);
+        return null;
+      });
+    } catch (SQLException e) {
+      throw error(e);
+    }
+  }
+
+  private interface Work<T> {
+    T run() throws SQLException;
+  }
+
+  private <T> T transaction(Work<T> work) throws SQLException {
+    connection.setAutoCommit(false);
+    try {
+      T result = work.run();
+      connection.commit();
+      return result;
+    } catch (SQLException | RuntimeException e) {
+      try {
+        connection.rollback();
+      } catch (SQLException ignored) {
+        // The first failure tells more.
+      }
+      throw e;
+    } finally {
+      connection.setAutoCommit(true);
+    }
+  }
+
+  private RuntimeException error(SQLException e) {
+    String text = name() + " in " + file + ": " + e.getMessage();
+    int code = e instanceof SQLiteException known ? known.getResultCode().code & 0xff : -1;
+    return switch (code) {
+      // SQLITE_ERROR, READONLY, CANTOPEN, CONSTRAINT, MISMATCH, NOTADB
+      case 1, 8, 14, 19, 20, 26 -> RefusedException.of(text, e);
+      default -> SinkException.of(text, e);
+    };
+  }
+
+  @Override
+  public void close() {
+    try {
+      if (connection != null) connection.close();
+    } catch (SQLException ignored) {
+      // Nothing is open in it.
+    }
+  }
+}

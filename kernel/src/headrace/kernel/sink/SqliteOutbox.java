@@ -1,0 +1,69 @@
+package headrace.kernel.sink;
+
+import java.io.Serializable;
+import java.nio.ByteBuffer;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.SQLException;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.HashMap;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Rows that become effects. Each has an id, by which it is there once: the record's key, or made of the row itself, so that a batch that
+ * is written again gives the same ones in whatever order its rows come.
+ */
+record SqliteOutbox(String query, String effect, boolean keyed) implements SqliteEnd.Target {
+  @Override
+  public String name() {
+    return "the outbox";
+  }
+
+  @Override
+  public String marks() {
+    return "marks";
+  }
+
+  @Override
+  public Held.HeldPen pen(String sink, int end) {
+    return new Held.HeldPen(sink, end, keyed, true, null);
+  }
+
+  @Override
+  public void begin(Connection connection) {}
+
+  @Override
+  public void write(Connection connection, Batch batch, Held held, List<Serializable> notes) throws SQLException {
+    long now = ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now());
+    Map<ByteBuffer, Integer> seen = new HashMap<>();
+    String insert = "INSERT OR IGNORE INTO outbox(id, effect, row, created) VALUES (?, ?, ?, ?)";
+    try (PreparedStatement statement = connection.prepareStatement(insert)) {
+      held.<SQLException>forEach(notes, 0, (key, value, deleted, row) -> {
+        // A row that is no more has no effect.
+        if (deleted || value == null) return;
+        if (keyed && key == null) throw new RefusedException("a row for the effect " + effect + " has no id");
+        String id = keyed ? Batch.text(key) : id(batch.number(), value, seen.merge(ByteBuffer.wrap(value), 1, Integer::sum) - 1);
+        statement.setString(1, id);
+        statement.setString(2, effect);
+        statement.setString(3, Batch.text(value));
+        statement.setLong(4, now);
+        statement.executeUpdate();
+      });
+    }
+  }
+
+  private String id(long batch, byte[] value, int occurrence) {
+    try {
+      MessageDigest sum = MessageDigest.getInstance("SHA-256");
+      sum.update(Batch.utf8(query + "\0" + batch + "\0" + occurrence + "\0"));
+      return HexFormat.of().formatHex(sum.digest(value), 0, 16);
+    } catch (NoSuchAlgorithmException e) {
+      throw new AssertionError(e);
+    }
+  }
+}

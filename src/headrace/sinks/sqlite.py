@@ -1,0 +1,48 @@
+"""Rows in a table of a SQLite file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from headrace.errors import PlanError, Where
+from headrace.plan.callsite import call_site
+from headrace.plan.nodes import Node, Sink
+from headrace.sinks.tables import Mode, checked_mode, mode_of, table_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sqlite(Sink):
+    """See `sqlite`."""
+
+    path: str
+    table: str
+    mode: Mode | None
+    create: bool
+
+    @property
+    def label(self) -> str:
+        return f"sqlite.{self.table}"
+
+    def check(self, node: Node, where: Where) -> None:
+        self.key(node, where)
+
+    def key(self, node: Node, where: Where) -> tuple[str, ...]:
+        """The key by which rows are replaced; none if they are added."""
+        return node.key if mode_of(self.mode, node, self.label, where) == "upsert" else ()
+
+
+def sqlite(path: str | os.PathLike[str], *, table: str, mode: Mode | None = None, create: bool = True) -> Sqlite:
+    """Rows in a table of a SQLite file on the machine of Spark's driver, exactly once: `sqlite("market.db", table="trades")`.
+
+    As with `postgres`, the events of a stream are added and the rows of a table replace those of their keys. The file is
+    created if it is not there; so is the table, unless `create` is False.
+    """
+    where = call_site().where
+    if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise PlanError(f"{path!r} is not a path", where=where, fix='write sqlite("market.db", table=…)')
+    file = os.path.abspath(os.path.expanduser(os.fspath(path)))
+    name = table_name(table, where)
+    if "." in name:
+        raise PlanError(f"{name!r} can't be the name of a table of SQLite", where=where, fix="leave the schema out")
+    return Sqlite(path=file, table=name, mode=checked_mode(mode, where), create=create)

