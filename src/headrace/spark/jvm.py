@@ -308,9 +308,15 @@ def gather(changes: DataFrame, *, at_once: bool) -> DataFrame:
     return DataFrame(_operators(changes).gather(changes._jdf, at_once), changes.sparkSession)  # pyright: ignore
 
 
-def scatter(blocks: DataFrame) -> DataFrame:
-    """An operator's blocks -> its changes, one a row."""
-    return DataFrame(_operators(blocks).scatter(blocks._jdf), blocks.sparkSession)  # pyright: ignore
+def pair(left: StructType, right: StructType) -> StructType:
+    """The type of two rows in one, either of which may be null."""
+    return StructType([StructField("left", left), StructField("right", right)])
+
+
+def scatter(blocks: DataFrame, before: StructType, after: StructType, *, pairs: bool) -> DataFrame:
+    """An operator's blocks -> its changes, one a row, with the rows before and after as structs of these types."""
+    out = _operators(blocks).scatter(blocks._jdf, before.json(), after.json(), pairs)  # pyright: ignore
+    return DataFrame(out, blocks.sparkSession)
 
 
 def newest(blocks: DataFrame, *, remember: bool, null_keys: bool, net: bool, mode: str) -> DataFrame:
@@ -420,17 +426,6 @@ def table_aggregate(blocks: DataFrame, split: Split, *, whole: bool, mode: str) 
     return DataFrame(out, blocks.sparkSession)
 
 
-def unpack_pair(packed: Column, left: StructType, right: StructType) -> Column:
-    """The bytes of two rows as a struct of `left` and `right`, either of which may be null."""
-    both = StructType([StructField("left", left), StructField("right", right)])
-    return _column(_active().headrace.kernel.table.Unpack.pair(packed._jc, both.json()))  # pyright: ignore
-
-
-def unpack_row(packed: Column, type: StructType) -> Column:
-    """The bytes of a row as a struct. Select it once under a name, as with `decode_json`."""
-    return _column(_active().headrace.kernel.table.Unpack.row(packed._jc, type.json()))  # pyright: ignore
-
-
 def _operators(frame: DataFrame) -> Any:
     return _jvm(frame.sparkSession).headrace.kernel.table.Operators
 
@@ -438,12 +433,6 @@ def _operators(frame: DataFrame) -> Any:
 def _mode(frame: DataFrame, mode: str) -> Any:
     modes = _jvm(frame.sparkSession).org.apache.spark.sql.streaming.OutputMode
     return modes.Append() if mode == "append" else modes.Update()
-
-
-def _active() -> Any:
-    spark = SparkSession.getActiveSession()
-    assert spark is not None
-    return _jvm(spark)
 
 
 def _column(column: Any) -> Column:

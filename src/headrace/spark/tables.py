@@ -40,8 +40,8 @@ DELETED = "_deleted"
 _REST = (AT, BEFORE_AT, VERSION, SEQUENCE)
 _LEFT, _RIGHT = 0, 1
 _KEY_AFTER, _ROW_AFTER = 1, 8
-_OUT, _LEFT_OUT = "00", {"stale": "64", "bad": "65", "late": "66"}
-"""What a block begins with, as the kernel's Operator says it."""
+_LEFT_OUT = {"stale": "80", "bad": "81", "late": "82"}
+"""What a block that is no changes begins with, as the kernel's Operator says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +90,24 @@ class Kernel:
     def key(names: Sequence[str]) -> Column:
         return _struct({name: column(name) for name in names})
 
-    def rows(self, blocks: DataFrame) -> DataFrame:
+    def rows(self, blocks: DataFrame, before: StructType, after: StructType, *, pairs: bool = False) -> DataFrame:
         """What an operator gave, row by row, without the blocks by which it says what it left out; that is counted."""
         # As many layouts as there are operators' inputs so far: a number for each operator.
-        name, kind = f"left-out-{len(self.layouts)}", F.hex(F.substring("block", 1, 1))
-        many = F.conv(F.hex(F.substring("block", 2, 4)), 16, 10).cast("bigint")
-        counts = [F.coalesce(F.sum(F.when(kind == code, many)), F.lit(0)).alias(what) for what, code in _LEFT_OUT.items()]
-        return jvm.scatter(blocks.observe(name, *counts).where(kind == _OUT))
+        name = f"left-out-{len(self.layouts)}"
+        # Taken before it is counted: Spark copies a whole block for each look at it, but not where it comes from the operator.
+        kind, many = F.hex(F.substring("block", 1, 1)), F.conv(F.hex(F.substring("block", 2, 4)), 16, 10).cast("bigint")
+        told = blocks.select("block", kind.alias("kind"), F.when(kind >= _LEFT_OUT["stale"], many).alias("many"))
+        counts = [
+            F.coalesce(F.sum(F.when(F.col("kind") == code, F.col("many"))), F.lit(0)).alias(what)
+            for what, code in _LEFT_OUT.items()
+        ]
+        return jvm.scatter(told.observe(name, *counts), before, after, pairs=pairs)
 
-    def changes(self, out: DataFrame, node: Node, unpacked: Callable[[DataFrame], DataFrame]) -> Table:
-        """What an operator gave, as changes again."""
-        frame = self.rows(out).select(
+    def changes(
+        self, out: DataFrame, node: Node, type: StructType, opened: Callable[[DataFrame], DataFrame] | None = None
+    ) -> Table:
+        """What an operator gave, as changes again: rows of this type or, with `opened`, pairs of which that makes the rows."""
+        frame = self.rows(out, type, type, pairs=opened is not None).select(
             F.col("before").alias(BEFORE),
             F.col("after").alias(AFTER),
             F.col("time").alias(AT),
@@ -108,7 +115,8 @@ class Kernel:
             F.coalesce(F.col("version"), F.lit(jvm.NO_VERSION)).alias(VERSION),
             F.col("sequence").alias(SEQUENCE),
         )
-        return Table(unpacked(frame).select(_key(node.key).alias(KEY), BEFORE, AFTER, *_REST))
+        frame = frame if opened is None else opened(frame)
+        return Table(frame.select(_key(node.key).alias(KEY), BEFORE, AFTER, *_REST))
 
 
 def _normal(key: Column, type: StructType) -> Column:
@@ -149,7 +157,8 @@ def _happened(inside: Column, key: Column, time: Column, row: Column, version: C
     """The same of an event; `inside` says whether there is one."""
     zero, never = F.lit(0).cast("bigint"), F.lit(False)
     version = zero if version is None else version
-    return [F.when(never, key), F.when(inside, key), F.lit(_LEFT), time, zero, version, zero, F.when(never, row), row]
+    # Rather than without a key it is without a side: a struct that may be null is made on the heap first.
+    return [F.when(never, key), key, F.when(inside, F.lit(_LEFT)), time, zero, version, zero, F.when(never, row), row]
 
 
 def upserts(frame: DataFrame, node: Source | AsTable, also: Sequence[Column] = ()) -> Table:
@@ -198,7 +207,7 @@ def newest(table: Table, node: Node, kernel: Kernel, *, net: bool = False) -> Ta
         return table
     blocks = kernel.blocks(table, F.col, F.col, _LEFT)
     out = jvm.newest(blocks, remember=table.versioned, null_keys=table.null_keys, net=net, mode=kernel.mode)
-    return kernel.changes(out, node, _rows(table.type()))
+    return kernel.changes(out, node, table.type())
 
 
 def changes(node: Changes, table: Table) -> DataFrame:
@@ -241,10 +250,8 @@ def lookup(node: Lookup, stream: DataFrame, table: Table, kernel: Kernel, inside
     else:
         out = jvm.as_of(blocks, outer=outer, history=node.history, counting=counting, mode=kernel.mode)
     event = cast("StructType", stream.select(row.alias("row")).schema["row"].dataType)
-    joined = kernel.rows(out).select(
-        jvm.unpack_row(F.col("before"), event).alias("_left"),
-        jvm.unpack_row(F.col("after"), table.type()).alias("_right"),
-        F.col("version"),
+    joined = kernel.rows(out, event, table.type()).select(
+        F.col("before").alias("_left"), F.col("after").alias("_right"), F.col("version")
     )
     taken = [
         F.col(path("_left", name)).alias(name)
@@ -305,16 +312,6 @@ def _struct(columns: Mapping[str, Column]) -> Column:
     return F.struct(*(value.alias(name) for name, value in (columns or {"all": F.lit(0)}).items()))
 
 
-def _rows(type: StructType) -> Callable[[DataFrame], DataFrame]:
-    """Takes the rows before and after out of their bytes."""
-
-    def unpacked(frame: DataFrame) -> DataFrame:
-        kept = [name for name in frame.columns if name not in (BEFORE, AFTER)]
-        return frame.select(*kept, *(jvm.unpack_row(F.col(side), type).alias(side) for side in (BEFORE, AFTER)))
-
-    return unpacked
-
-
 def _number(frame: DataFrame, name: str, node: Source | AsTable) -> Column:
     match kind := frame.schema[name].dataType:
         case TimestampType():
@@ -365,21 +362,19 @@ def join(node: TableJoin, left: Table, right: Table, kernel: Kernel) -> Table:
         mine = F.col(path(pair, "left", name))
         return F.coalesce(mine, F.col(path(pair, "right", theirs[name]))) if name in theirs and node.how == "full" else mine
 
-    def unpacked(packed: DataFrame) -> DataFrame:
-        for pair in (BEFORE, AFTER):
-            opened = packed.select(
-                *(name for name in packed.columns if name != pair),
-                jvm.unpack_pair(F.col(pair), left.type(), right.type()).alias(pair),
-            )
-            row = F.when(F.col(pair).isNotNull(), F.struct(*(cell(pair, name).alias(name) for name in node.columns)))
-            packed = opened.select(*(name for name in packed.columns if name != pair), row.alias(pair))
-        return packed
+    def opened(frame: DataFrame) -> DataFrame:
+        kept = [name for name in frame.columns if name not in (BEFORE, AFTER)]
+        rows = [
+            F.when(F.col(pair).isNotNull(), F.struct(*(cell(pair, name).alias(name) for name in node.columns))).alias(pair)
+            for pair in (BEFORE, AFTER)
+        ]
+        return frame.select(*kept, *rows)
 
-    joined = kernel.changes(out, node, unpacked)
+    joined = kernel.changes(out, node, jvm.pair(left.type(), right.type()), opened)
     if node.by == "key":
         return joined
     blocks = kernel.blocks(joined, lambda row: F.struct(*(F.col(path(row, name)) for name in node.key)), F.col, _LEFT)
-    return kernel.changes(jvm.settle(blocks, mode=kernel.mode), node, _rows(joined.type()))
+    return kernel.changes(jvm.settle(blocks, mode=kernel.mode), node, joined.type())
 
 
 def _side(table: Table) -> str:
@@ -404,14 +399,13 @@ def aggregate(node: TableAggregate, table: Table, kernel: Kernel) -> Table:
     key = cast("StructType", groups.type()["key"].dataType)
     kernel.layouts.append(splits[0].type.simpleString())
 
-    def unpacked(packed: DataFrame) -> DataFrame:
+    def opened(frame: DataFrame) -> DataFrame:
         for side in (BEFORE, AFTER):
-            kept = [name for name in packed.columns if name != side]
-            opened = packed.select(*kept, jvm.unpack_pair(F.col(side), key, splits[0].type).alias(side))
-            opened = opened.select("*", *(F.col(path(side, "right", name)).alias(name) for name in splits[0].type.fieldNames()))
+            kept = [name for name in frame.columns if name != side]
+            fields = frame.select("*", *(F.col(path(side, "right", name)).alias(name) for name in splits[0].type.fieldNames()))
             named = [F.col(path(side, "left", name)).alias(name) for name in node.key]
             results = [result.alias(name) for result, (name, _) in zip(splits[0].results, node.aggregates, strict=True)]
-            packed = opened.select(*kept, F.when(F.col(side).isNotNull(), F.struct(*named, *results)).alias(side))
-        return packed
+            frame = fields.select(*kept, F.when(F.col(side).isNotNull(), F.struct(*named, *results)).alias(side))
+        return frame
 
-    return kernel.changes(out, node, unpacked)
+    return kernel.changes(out, node, jvm.pair(key, splits[0].type), opened)

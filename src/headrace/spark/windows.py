@@ -181,9 +181,9 @@ def _by_kernel(node: Aggregate, frame: DataFrame, kernel: Kernel) -> DataFrame:
         out = jvm.windows(blocks, split, window, emit=emit, tick=tick, mode=kernel.mode)
     key = cast("StructType", frame.select(kernel.key(node.input.key).alias("key")).schema["key"].dataType)
     bounds = StructType([*_BOUNDS, *split.type.fields])
-    both = F.coalesce(F.col("after"), F.col("before"))
-    rows = kernel.rows(out).select(
-        jvm.unpack_pair(both, key, bounds).alias("_row"), F.col("after").isNull().alias("_deleted"), F.col("time")
+    pair = jvm.pair(key, bounds)
+    rows = kernel.rows(out, pair, pair, pairs=True).select(
+        F.coalesce(F.col("after"), F.col("before")).alias("_row"), F.col("after").isNull().alias("_deleted"), F.col("time")
     )
     opened = rows.select("*", *(F.col(path("_row", "right", name)).alias(name) for name in split.type.fieldNames()))
     results = [result.alias(name) for result, (name, _) in zip(split.results, node.aggregates, strict=True)]

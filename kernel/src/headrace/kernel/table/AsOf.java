@@ -19,6 +19,9 @@ import scala.jdk.javaapi.CollectionConverters;
  * came makes no difference. Keeps the versions of each key's row ({@link History}) and the blocks of events that wait.
  */
 final class AsOf extends Operator {
+  /** Of what waits; 1 was another layout of blocks. */
+  private static final byte FORMAT = 2;
+
   private final boolean outer;
   private final long history;
   private final boolean counting;
@@ -65,7 +68,7 @@ final class AsOf extends Operator {
   private List<byte[]> waiting() {
     List<byte[]> blocks = new ArrayList<>();
     for (byte[] kept : CollectionConverters.asJava(waiting.get().toList())) {
-      if (kept[0] != Kept.FORMAT) throw new StateFormatException(kept[0], Kept.FORMAT);
+      if (kept[0] != FORMAT) throw new StateFormatException(kept[0], FORMAT);
       blocks.add(Arrays.copyOfRange(kept, 1, kept.length));
     }
     if (!blocks.isEmpty()) waiting.clear();
@@ -94,7 +97,7 @@ final class AsOf extends Operator {
     if (!later.isEmpty()) {
       byte[] block = later.build();
       byte[] kept = new byte[block.length + 1];
-      kept[0] = Kept.FORMAT;
+      kept[0] = FORMAT;
       System.arraycopy(block, 0, kept, 1, block.length);
       waiting.appendValue(kept);
       getHandle().registerTimer(Math.floorDiv(first, 1000) + 1);

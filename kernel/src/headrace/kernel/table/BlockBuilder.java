@@ -9,6 +9,8 @@ public final class BlockBuilder {
 
   private byte[] bytes;
   private int size = 0;
+  /** The row after of the last change, if it may be given again. */
+  private byte[] last;
 
   public BlockBuilder(int capacity) {
     bytes = new byte[capacity];
@@ -36,26 +38,52 @@ public final class BlockBuilder {
       byte side, long time, long beforeTime, long version, long sequence,
       Object before, long beforeOffset, int beforeLength,
       Object after, long afterOffset, int afterLength) {
-    int more = Math.addExact(Block.HEAD + 8 + Math.max(beforeLength, 0), Math.max(afterLength, 0));
+    last = null;
+    add(
+        side | (afterLength < 0 ? 0 : Block.AFTER), time, beforeTime, version, sequence,
+        before, beforeOffset, beforeLength, after, afterOffset, afterLength);
+  }
+
+  /** A row after that is the same array as that of the change before is not written again. */
+  void add(byte side, long time, long version, long sequence, Object before, long beforeOffset, int beforeLength, byte[] after) {
+    boolean same = after != null && after == last;
+    last = after;
+    int flags = side | (same ? Block.SAME_AFTER : after != null ? Block.AFTER : 0);
+    add(flags, time, 0, version, sequence, before, beforeOffset, beforeLength, after, START, same || after == null ? -1 : after.length);
+  }
+
+  private void add(
+      int flags, long time, long beforeTime, long version, long sequence,
+      Object before, long beforeOffset, int beforeLength,
+      Object after, long afterOffset, int afterLength) {
+    int more = Math.addExact(Block.HEAD + Math.max(beforeLength, 0), Math.max(afterLength, 0));
     int needed = Math.addExact(size, more);
     if (needed > bytes.length) bytes = Arrays.copyOf(bytes, Math.max(needed, bytes.length * 2));
-    bytes[size] = side;
+    if (beforeTime != 0) flags |= Block.BEFORE_TIME;
+    if (version != 0) flags |= Block.VERSION;
+    if (sequence != 0) flags |= Block.SEQUENCE;
+    if (beforeLength >= 0) flags |= Block.BEFORE;
+    bytes[size] = (byte) flags;
     Platform.putLong(bytes, START + size + 1, time);
-    Platform.putLong(bytes, START + size + 9, beforeTime);
-    Platform.putLong(bytes, START + size + 17, version);
-    Platform.putLong(bytes, START + size + 25, sequence);
-    size += Block.HEAD;
+    size += 9;
+    number(beforeTime);
+    number(version);
+    number(sequence);
     row(before, beforeOffset, beforeLength);
     row(after, afterOffset, afterLength);
   }
 
+  private void number(long number) {
+    if (number == 0) return;
+    Platform.putLong(bytes, START + size, number);
+    size += 8;
+  }
+
   private void row(Object source, long offset, int length) {
+    if (length < 0) return;
     Platform.putInt(bytes, START + size, length);
-    size += 4;
-    if (length > 0) {
-      Platform.copyMemory(source, offset, bytes, START + size, length);
-      size += length;
-    }
+    Platform.copyMemory(source, offset, bytes, START + size + 4, length);
+    size += 4 + length;
   }
 
   public byte[] build() {

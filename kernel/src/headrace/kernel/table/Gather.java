@@ -20,7 +20,8 @@ import scala.collection.immutable.Seq;
  *
  * <p>Spark then shuffles, sorts and hands over a few large rows instead of many small ones. The columns: key before and after
  * (structs), side, time, time of the row before, version, sequence, row before and after (structs). A change that moves a row from one
- * key to another is two: a delete there, an insert here. Several changes can be side by side in one row; one without keys is none.
+ * key to another is two: a delete there, an insert here. Several changes can be side by side in one row; one without a side
+ * or without keys is none.
  */
 public final class Gather extends TableGenerator {
   public static final StructType TYPE = new StructType().add("key", DataTypes.BinaryType).add("block", DataTypes.BinaryType);
@@ -30,6 +31,9 @@ public final class Gather extends TableGenerator {
   private final boolean atOnce;
   /** By side, because a block has changes of one side only. */
   private transient List<Map<Key, BlockBuilder>> sides;
+
+  /** How many a struct has, by column. */
+  private transient int[] fields;
 
   private transient int size;
 
@@ -50,12 +54,19 @@ public final class Gather extends TableGenerator {
 
   @Override
   public IterableOnce<InternalRow> eval(InternalRow input) {
-    if (sides == null) sides = List.of(new HashMap<>(), new HashMap<>());
-    for (int lane = 0; lane < children().size(); lane += COLUMNS) gather((UnsafeRow) input, lane);
+    if (sides == null) start();
+    for (int lane = 0; lane < fields.length; lane += COLUMNS) gather((UnsafeRow) input, lane);
     return atOnce || size > MOST ? flush() : none();
   }
 
+  private void start() {
+    sides = List.of(new HashMap<>(), new HashMap<>());
+    fields = new int[children().size()];
+    for (int i = 0; i < fields.length; i++) fields[i] = children().apply(i).dataType() instanceof StructType type ? type.size() : 0;
+  }
+
   private void gather(UnsafeRow row, int lane) {
+    if (row.isNullAt(lane + SIDE)) return;
     boolean was = !row.isNullAt(lane + KEY_BEFORE);
     boolean is = !row.isNullAt(lane + KEY_AFTER);
     Key before = was ? Key.of(struct(row, lane + KEY_BEFORE)) : null;
@@ -72,7 +83,7 @@ public final class Gather extends TableGenerator {
     byte side = (byte) row.getInt(lane + SIDE);
     Map<Key, BlockBuilder> blocks = sides.get(side);
     BlockBuilder block = blocks.get(key);
-    if (block == null) blocks.put(key, block = new BlockBuilder(256));
+    if (block == null) blocks.put(key.kept(), block = new BlockBuilder(256));
     UnsafeRow before = withBefore && !row.isNullAt(lane + BEFORE) ? struct(row, lane + BEFORE) : null;
     UnsafeRow after = withAfter && !row.isNullAt(lane + AFTER) ? struct(row, lane + AFTER) : null;
     int was = block.size();
@@ -85,7 +96,7 @@ public final class Gather extends TableGenerator {
   }
 
   private UnsafeRow struct(UnsafeRow row, int ordinal) {
-    return row.getStruct(ordinal, ((StructType) children().apply(ordinal).dataType()).size());
+    return row.getStruct(ordinal, fields[ordinal]);
   }
 
   @Override
@@ -94,13 +105,16 @@ public final class Gather extends TableGenerator {
   }
 
   private IterableOnce<InternalRow> flush() {
-    List<InternalRow> rows = new ArrayList<>();
-    for (Map<Key, BlockBuilder> blocks : sides) {
-      blocks.forEach((key, block) -> rows.add(new GenericInternalRow(new Object[] {key.bytes(), block.build()})));
-      blocks.clear();
-    }
+    List<Map.Entry<Key, BlockBuilder>> full = new ArrayList<>();
+    for (Map<Key, BlockBuilder> blocks : sides) full.addAll(blocks.entrySet());
+    sides = List.of(new HashMap<>(), new HashMap<>());
     size = 0;
-    return iterator(rows.iterator());
+    // Each is built when it is asked for: then they are not all there twice.
+    return iterator(full.stream().map(Gather::row).iterator());
+  }
+
+  private static InternalRow row(Map.Entry<Key, BlockBuilder> block) {
+    return new GenericInternalRow(new Object[] {block.getKey().bytes(), block.getValue().build()});
   }
 
   @Override

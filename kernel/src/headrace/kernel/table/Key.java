@@ -4,6 +4,7 @@ import java.util.Arrays;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.XXH64;
 import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.array.ByteArrayMethods;
 
 /**
  * The key of a group: 8 bytes of its hash, then its row.
@@ -15,20 +16,35 @@ public final class Key {
   private static final int HASH = 8;
   private static final long START = Platform.BYTE_ARRAY_OFFSET;
 
-  private final byte[] bytes;
+  private final long hash;
+  private final Object base;
+  private final long offset;
+  private final int length;
 
-  private Key(byte[] bytes) {
-    this.bytes = bytes;
+  private Key(long hash, Object base, long offset, int length) {
+    this.hash = hash;
+    this.base = base;
+    this.offset = offset;
+    this.length = length;
   }
 
+  /** The key of a row, which stays where it is: good for a look into a map, as long as the row is there. */
   static Key of(UnsafeRow row) {
-    byte[] bytes = new byte[HASH + row.getSizeInBytes()];
-    Platform.copyMemory(row.getBaseObject(), row.getBaseOffset(), bytes, START + HASH, row.getSizeInBytes());
-    Platform.putLong(bytes, START, XXH64.hashUnsafeBytes(bytes, START + HASH, row.getSizeInBytes(), 42));
-    return new Key(bytes);
+    Object base = row.getBaseObject();
+    long offset = row.getBaseOffset();
+    int length = row.getSizeInBytes();
+    return new Key(XXH64.hashUnsafeBytes(base, offset, length, 42), base, offset, length);
+  }
+
+  /** The same key with bytes of its own. */
+  Key kept() {
+    return new Key(hash, bytes(), START + HASH, length);
   }
 
   byte[] bytes() {
+    byte[] bytes = new byte[HASH + length];
+    Platform.putLong(bytes, START, hash);
+    Platform.copyMemory(base, offset, bytes, START + HASH, length);
     return bytes;
   }
 
@@ -39,11 +55,14 @@ public final class Key {
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof Key that && Arrays.equals(bytes, that.bytes);
+    return other instanceof Key that
+        && hash == that.hash
+        && length == that.length
+        && ByteArrayMethods.arrayEquals(base, offset, that.base, that.offset, length);
   }
 
   @Override
   public int hashCode() {
-    return Platform.getInt(bytes, START);
+    return (int) hash;
   }
 }

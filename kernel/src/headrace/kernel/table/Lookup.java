@@ -56,22 +56,27 @@ final class Lookup extends Operator {
   private Iterator<byte[]> joined(List<byte[]> events, long[] from, Kept[] rows) {
     Iterator<byte[]> blocks = events.iterator();
     return new Iterator<>() {
+      private byte[] bytes = {};
+      private Block block = new Block(bytes);
       private byte[] next = advance();
 
+      /** No more than is enough at a time: what is small is still in the processor's cache when it is read. */
       private byte[] advance() {
-        while (blocks.hasNext()) {
-          byte[] bytes = blocks.next();
-          BlockBuilder out = new BlockBuilder(bytes.length + 1024);
-          Block block = new Block(bytes);
-          while (block.next()) {
-            Kept row = from.length == 0 ? rows[0] : rows[upTo(from, block.time())];
-            if (row.present() || outer) {
-              block.copyAfterAsBefore(out, OUT, block.time(), row.present() ? row.version() : Block.NO_VERSION, row.row());
-            }
+        BlockBuilder out = null;
+        while (out == null || out.size() < ENOUGH) {
+          if (!block.next()) {
+            if (!blocks.hasNext()) break;
+            bytes = blocks.next();
+            block = new Block(bytes);
+            continue;
           }
-          if (!out.isEmpty()) return out.build();
+          Kept row = from.length == 0 ? rows[0] : rows[upTo(from, block.time())];
+          if (row.present() || outer) {
+            if (out == null) out = new BlockBuilder(1024 + Math.min(bytes.length, ENOUGH));
+            block.copyAfterAsBefore(out, OUT, block.time(), row.present() ? row.version() : Block.NO_VERSION, row.row());
+          }
         }
-        return null;
+        return out == null ? null : out.build();
       }
 
       @Override

@@ -22,12 +22,12 @@ public abstract class Operator extends StatefulProcessor<byte[], Tuple2<byte[], 
   public static final byte OUT = 0;
 
   /** A block that begins with one of these only says how many changes were left out: out of date, or without a key. */
-  protected static final byte STALE = 100;
+  protected static final byte STALE = (byte) Block.NO_CHANGES;
 
-  static final byte NO_KEY = 101;
+  static final byte NO_KEY = (byte) (Block.NO_CHANGES + 1);
 
   /** Likewise: how many windows events came too late for. */
-  protected static final byte LATE = 102;
+  protected static final byte LATE = (byte) (Block.NO_CHANGES + 2);
 
   public static final int ENOUGH = 1 << 16;
 
@@ -37,8 +37,7 @@ public abstract class Operator extends StatefulProcessor<byte[], Tuple2<byte[], 
       Input input = new Input(new ArrayList<>(), new ArrayList<>());
       while (rows.hasNext()) {
         byte[] block = rows.next()._2();
-        // All changes of a block are of one side.
-        (block[0] == 0 ? input.left : input.right).add(block);
+        (Block.side(block) == 0 ? input.left : input.right).add(block);
       }
       return input;
     }

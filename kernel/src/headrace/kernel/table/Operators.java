@@ -9,6 +9,8 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.TimeMode;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
 
 /** The door to the operators. Each takes blocks (see {@link Gather}) and gives blocks (for {@link Scatter}). */
 public final class Operators {
@@ -19,8 +21,10 @@ public final class Operators {
     return changes.select(Gather.column(columns, atOnce).as(Gather.TYPE.fieldNames()));
   }
 
-  public static Dataset<Row> scatter(Dataset<Row> blocks) {
-    return blocks.select(Scatter.column(functions.col("block")).as(Scatter.TYPE.fieldNames()));
+  /** With {@code pairs}, the rows are {@link Pair}s and the types structs of two. */
+  public static Dataset<Row> scatter(Dataset<Row> blocks, String before, String after, boolean pairs) {
+    StructType type = Scatter.type((StructType) DataType.fromJson(before), (StructType) DataType.fromJson(after));
+    return blocks.select(Scatter.column(functions.col("block"), type, pairs).as(type.fieldNames()));
   }
 
   public static Dataset<Row> newest(Dataset<Row> blocks, boolean remember, boolean nullKeys, boolean net, OutputMode mode) {

@@ -42,7 +42,7 @@ class CasesTest {
   void nullMatchesNothingByKeyEither() {
     Driven join = Driven.of(new TableJoin(true, false, By.KEY, CHANGES, CHANGES));
     var out = join.feed(Driven.key(null), left(null, 0, packed(1), 1), right(null, 0, packed(2), 2));
-    assertEquals(true, new Unpack(2, 2).both(out.get(0).after()).isNullAt(1), "without a partner");
+    assertEquals(true, new Struct(2, 2).at(out.get(0).after()).isNullAt(1), "without a partner");
   }
 
   private static Object one(Kind kind, DataType type, DataType result, Object... values) {

@@ -1,11 +1,14 @@
 package headrace.kernel.table;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
 
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.Consumer;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -140,19 +143,54 @@ class GatherTest {
   }
 
   @Test
+  void whatHasNoSideIsNoChange() {
+    Gather gather = gather(false);
+    gather.eval(Rows.of(COLUMNS, null, key("k"), null, 20L, 10L, 30L, 1L, null, row("a")).row());
+    assertEquals(Map.of(), blocks(gather.terminate()));
+  }
+
+  private static Scatter scatter(StructType type, boolean pairs) {
+    return new Scatter(Scatter.type(type, type), pairs, references(DataTypes.BinaryType));
+  }
+
+  private static void each(Scatter scatter, byte[] block, Consumer<InternalRow> row) {
+    InternalRow input = Rows.of(new DataType[] {DataTypes.BinaryType}, (Object) block).row();
+    CollectionConverters.asJava(scatter.eval(input).iterator()).forEachRemaining(row);
+  }
+
+  @Test
   void scatterGivesTheChangesOneByOne() {
     BlockBuilder builder = new BlockBuilder(0);
-    builder.add(new Change((byte) 1, 2, 3, 4, 5, new byte[] {6}, null));
-    builder.add(new Change((byte) 1, 2, 3, Block.NO_VERSION, 5, null, new byte[] {7}));
-    Scatter scatter = new Scatter(references(DataTypes.BinaryType));
+    builder.add(new Change((byte) 1, 2, 3, 4, 5, Rows.of("a").bytes(), null));
+    builder.add(new Change((byte) 1, 2, 3, Block.NO_VERSION, 5, null, Rows.of("b").bytes()));
     List<String> rows = new ArrayList<>();
-    var block = Rows.of(new DataType[] {DataTypes.BinaryType}, (Object) builder.build()).row();
-    CollectionConverters.asJava(scatter.eval(block).iterator()).forEachRemaining(row -> {
+    each(scatter(KEY, false), builder.build(), row -> {
       String version = row.isNullAt(2) ? "null" : "" + row.getLong(2);
-      String before = row.isNullAt(4) ? "null" : "" + row.getBinary(4)[0];
-      String after = row.isNullAt(5) ? "null" : "" + row.getBinary(5)[0];
+      String before = row.isNullAt(4) ? "null" : row.getStruct(4, 1).getString(0);
+      String after = row.isNullAt(5) ? "null" : row.getStruct(5, 1).getString(0);
       rows.add(row.getLong(0) + " " + row.getLong(1) + " " + String.join(" ", version, "" + row.getLong(3), before, after));
     });
-    assertEquals(List.of("2 3 4 5 6 null", "2 3 null 5 null 7"), rows);
+    assertEquals(List.of("2 3 4 5 a null", "2 3 null 5 null b"), rows);
+  }
+
+  @Test
+  void scatterGivesPairsAsStructsOfTwo() {
+    BlockBuilder builder = new BlockBuilder(0);
+    byte[] both = Pair.of(Rows.of("a").bytes(), Rows.of("b").bytes());
+    builder.add(new Change((byte) 0, 1, 0, 0, 0, both, Pair.of(Rows.of("c").bytes(), null)));
+    List<String> rows = new ArrayList<>();
+    each(scatter(new StructType().add("left", KEY).add("right", KEY), true), builder.build(), row -> {
+      InternalRow before = row.getStruct(4, 2);
+      InternalRow after = row.getStruct(5, 2);
+      rows.add(before.getStruct(0, 1).getString(0) + before.getStruct(1, 1).getString(0) + after.getStruct(0, 1).getString(0));
+      assertTrue(after.isNullAt(1));
+    });
+    assertEquals(List.of("abc"), rows);
+  }
+
+  @Test
+  void whatWasLeftOutIsNoChange() {
+    byte[] count = Operator.with(Operator.none(), Operator.LATE, 3).next();
+    each(scatter(KEY, false), count, row -> fail("no row"));
   }
 }

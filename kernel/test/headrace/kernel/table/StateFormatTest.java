@@ -9,21 +9,31 @@ import java.util.Map;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
-/** State that a later kernel wrote is refused, not misread. */
+/** State that another kernel wrote, in a format that this one does not know, is refused, not misread. */
 class StateFormatTest {
   private static final byte[] KEY = Driven.key("k");
-  private static final int LATER = 2;
+  private static final int KNOWN = 1;
+  /** Of events that wait. */
+  private static final int WAITING = 2;
 
   private static byte[] later(byte[] state) {
-    assertEquals(1, state[0], "the format comes first");
-    byte[] later = state.clone();
-    later[0] = LATER;
-    return later;
+    return with(state, KNOWN, KNOWN + 1);
+  }
+
+  private static byte[] with(byte[] state, int known, int format) {
+    assertEquals(known, state[0], "the format comes first");
+    byte[] other = state.clone();
+    other[0] = (byte) format;
+    return other;
   }
 
   private static void refused(Runnable batch) {
+    refused(batch, KNOWN + 1, KNOWN);
+  }
+
+  private static void refused(Runnable batch, int found, int known) {
     StateFormatException refused = assertThrows(StateFormatException.class, batch::run);
-    assertEquals("HEADRACE_STATE_FORMAT found=2 known=1", refused.getMessage());
+    assertEquals("HEADRACE_STATE_FORMAT found=" + found + " known=" + known, refused.getMessage());
   }
 
   /** What the operator keeps in a value after a batch, as a later kernel would have written it. */
@@ -58,11 +68,13 @@ class StateFormatTest {
     waits.feed(KEY, upsert(0), upsert(1));
     waits.keep("versions", KEY, later(waits.value("versions", "k")));
     refused(() -> waits.watermark(10));
-    Driven events = Driven.inEventTime(new AsOf(true, 1000, true));
-    events.feed(KEY, upsert(0));
-    events.keepList("waiting", KEY, later(events.list("waiting", "k").get(0)));
-    refused(() -> events.feed(KEY, upsert(1)));
-    refused(() -> events.watermark(10));
+    for (int other : new int[] {WAITING - 1, WAITING + 1}) {
+      Driven events = Driven.inEventTime(new AsOf(true, 1000, true));
+      events.feed(KEY, upsert(0));
+      events.keepList("waiting", KEY, with(events.list("waiting", "k").get(0), WAITING, other));
+      refused(() -> events.feed(KEY, upsert(1)), other, WAITING);
+      refused(() -> events.watermark(10), other, WAITING);
+    }
   }
 
   @Test

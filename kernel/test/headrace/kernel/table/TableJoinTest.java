@@ -145,7 +145,7 @@ class TableJoinTest {
     }
 
     private String key(byte[] bytes) {
-      InternalRow pair = new Unpack(3, 3).both(bytes);
+      InternalRow pair = new Struct(3, 3).at(bytes);
       Item one = Item.read(pair.getStruct(0, 3));
       Item other = Item.read(pair.getStruct(1, 3));
       return key(one, other);
@@ -181,7 +181,7 @@ class TableJoinTest {
 
   private static String text(byte[] bytes) {
     if (bytes == null) return "-";
-    InternalRow pair = new Unpack(3, 3).both(bytes);
+    InternalRow pair = new Struct(3, 3).at(bytes);
     return Item.read(pair.getStruct(0, 3)) + " " + Item.read(pair.getStruct(1, 3));
   }
 
