@@ -27,6 +27,6 @@ def repair(app: App, query: str, *, flags: Mapping[str, Any] | None = None, disp
     with state.owned(config.state, app.name):
         compiled = compile(spec, lambda source: kafka.read(spark, source, connection, batch=config.batch))
         run.own_topics(connection, spec)
-        ends.register(compiled, connection, run.topics_of(spec, config, connection))
+        ends.register(compiled, run.places(spec, config, connection))
         jvm.forget_sink(spark, spec.id)
         state.forget_marks(spark, config.state, spec)

@@ -120,11 +120,13 @@ def own_topics(connection: Connection, spec: QuerySpec) -> None:
     topics.ensure(connection, spec.dead, partitions=1, config={"cleanup.policy": "compact", **_LARGE})
 
 
-def topics_of(spec: QuerySpec, config: Config, connection: Connection) -> ends.Topics:
-    """What writing exactly once has to know of a query's topics."""
+def places(spec: QuerySpec, config: Config, connection: Connection) -> ends.Places:
+    """What writing a query exactly once has to know."""
     written = {topic for route in spec.routes for topic in route if topics.exists(connection, topic)}
     limits = {topic: topics.largest(connection, topic) for topic in written}
-    return ends.Topics(limits, (durations.parse(config.transaction_timeout) or 0) // 1000)
+    timeout = (durations.parse(config.transaction_timeout) or 0) // 1000
+    sends = any(isinstance(sink, Effect) for sink in spec.sinks)
+    return ends.Places(connection, limits, timeout, outbox.path(config.state, spec.app) if sends else None)
 
 
 @dataclass(slots=True)
@@ -251,7 +253,7 @@ class _Runner:
         return Job(spec, start, partial(self._counts, query))
 
     def _writer(self, query: Compiled) -> DataStreamWriter:
-        ends.register(query, self.connection, topics_of(query.spec, self.config, self.connection))
+        ends.register(query, places(query.spec, self.config, self.connection))
         if self._exactly_once(query.spec):
             return ends.exactly_once(query)
         return ends.at_least_once(query, self.connection, linger_ms=0 if self.mode == "realtime" else 5)

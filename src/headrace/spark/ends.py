@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from headrace.broker.client import Connection
+from headrace.effects.effect import Effect
 from headrace.plan.nodes import Sink
 from headrace.sinks.postgres import Postgres
 from headrace.sinks.redis import Redis
@@ -21,12 +23,15 @@ LARGE = {"kafka.max.request.size": str(100 << 20), "kafka.buffer.memory": str(12
 
 
 @dataclass(frozen=True, slots=True)
-class Topics:
-    """What exactly-once writing has to know of the topics."""
+class Places:
+    """What exactly-once writing has to know besides the plan."""
 
+    connection: Connection
     limits: Mapping[str, int]
     """How large a record may be, by topic."""
     timeout_ms: int
+    outbox: Path | None = None
+    """Of the application's effects, if it has any."""
 
 
 def at_least_once(query: Compiled, connection: Connection, *, linger_ms: int = 5) -> DataStreamWriter:
@@ -44,26 +49,26 @@ def exactly_once(query: Compiled) -> DataStreamWriter:
     return query.lines.writeStream.format(jvm.SINK).option("sink", query.spec.id).outputMode(query.spec.mode)
 
 
-def register(query: Compiled, connection: Connection, topics: Topics) -> None:
+def register(query: Compiled, places: Places) -> None:
     """The ends of the query, under its id, for one run of it."""
     spec, spark = query.spec, query.rows.sparkSession
     kafka = jvm.kafka_end(
         spark,
         number=0,
-        client=connection.java(),
+        client=places.connection.java(),
         id=spec.id,
         marks=spec.marks,
         dead=spec.dead,
         routes=spec.routes,
-        limits=topics.limits,
-        timeout_ms=topics.timeout_ms,
+        limits=places.limits,
+        timeout_ms=places.timeout_ms,
         letters=query.letters,
     )
-    others = [end(query, sink, number) for number, sink in enumerate(spec.sinks, 1)]
+    others = [_end(query, sink, number, places.outbox) for number, sink in enumerate(spec.sinks, 1)]
     jvm.register_sink(spark, spec.id, [kafka, *others])
 
 
-def end(query: Compiled, sink: Sink, number: int) -> Any:
+def _end(query: Compiled, sink: Sink, number: int, outbox: Path | None) -> Any:
     """One of the places a query writes to besides topics; `number` is its place among the sink's ends."""
     spec, spark, row = query.spec, query.rows.sparkSession, query.row
     # A query may write to several places in one database.
@@ -110,6 +115,16 @@ def end(query: Compiled, sink: Sink, number: int) -> Any:
                 prefix=sink.prefix,
                 row=row,
                 expire=sink.expire,
+            )
+        case Effect():
+            return jvm.outbox_end(
+                spark,
+                sink=spec.id,
+                number=number,
+                query=mark,
+                path=str(outbox),
+                effect=sink.name,
+                keyed=sink.row_id is not None,
             )
         case _:
             raise AssertionError(sink)

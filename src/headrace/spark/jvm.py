@@ -142,7 +142,7 @@ def decode_json(
 
 def calls(expressions: Sequence[Column], names: Sequence[str], prefix: str) -> tuple[list[Column], list[Column]]:
     """The calls of these functions in expressions, as columns (kernel: FunctionCalls), and the expressions over them."""
-    taken = _active().headrace.kernel.FunctionCalls(list(names), prefix)
+    taken = _jvm(SparkSession.active()).headrace.kernel.FunctionCalls(list(names), prefix)
     over = [_column(taken.without(expression._jc)) for expression in expressions]  # pyright: ignore
     return [_column(call) for call in taken.calls()], over
 
@@ -167,7 +167,8 @@ class DeadLetters:
     def good(self, operator: str, cause: Column, topic: Column, partition: Column, offset: Column) -> Column:
         """A condition that holds where there is no cause, and tells of the others."""
         columns: list[Any] = [column._jc for column in (cause, topic, partition, offset)]  # pyright: ignore
-        return cause.isNull() | _column(_active().headrace.kernel.sink.DeadLetters.good(self.java, operator, *columns))
+        letters = _jvm(SparkSession.active()).headrace.kernel.sink.DeadLetters
+        return cause.isNull() | _column(letters.good(self.java, operator, *columns))
 
     def count(self, batch: int) -> int:
         """How many a batch had, once it is written; asked once."""

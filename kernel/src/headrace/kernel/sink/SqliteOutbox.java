@@ -41,13 +41,13 @@ record SqliteOutbox(String query, String effect, boolean keyed) implements Sqlit
   public void write(Connection connection, Batch batch, Held held, List<Serializable> notes) throws SQLException {
     long now = ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now());
     Map<ByteBuffer, Integer> seen = new HashMap<>();
-    String insert = "INSERT OR IGNORE INTO outbox(id, effect, row, created) VALUES (?, ?, ?, ?)";
+    String insert = "INSERT INTO outbox(id, effect, row, created) VALUES (?, ?, ?, ?) ON CONFLICT(id) DO NOTHING";
     try (PreparedStatement statement = connection.prepareStatement(insert)) {
       held.<SQLException>forEach(notes, 0, (key, value, deleted, row) -> {
         // A row that is no more has no effect.
         if (deleted || value == null) return;
-        if (keyed && key == null) throw new RefusedException("a row for the effect " + effect + " has no id");
-        String id = keyed ? Batch.text(key) : id(batch.number(), value, seen.merge(ByteBuffer.wrap(value), 1, Integer::sum) - 1);
+        // Of rows without an id nobody can say which are the same: each is one of its own.
+        String id = keyed && key != null ? Batch.text(key) : id(batch.number(), value, seen.merge(ByteBuffer.wrap(value), 1, Integer::sum) - 1);
         statement.setString(1, id);
         statement.setString(2, effect);
         statement.setString(3, Batch.text(value));
