@@ -41,7 +41,7 @@ def sqlite(path: str | os.PathLike[str], *, table: str, mode: Mode | None = None
     where = call_site().where
     if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise PlanError(f"{path!r} is not a path", where=where, fix='write sqlite("market.db", table=…)')
-    file = os.path.abspath(os.path.expanduser(os.fspath(path)))
+    file = os.path.abspath(os.path.expanduser(str(path)))
     name = table_name(table, where)
     if "." in name:
         raise PlanError(f"{name!r} can't be the name of a table of SQLite", where=where, fix="leave the schema out")
