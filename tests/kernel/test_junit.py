@@ -32,7 +32,7 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
 
 def test_every_junit_test_of_the_kernel_passes(tmp_path: Path) -> None:
     java = require_java()
-    classpath = os.pathsep.join(map(str, [tmp_path, KERNEL, *jars.junit_jars(), SPARK / "*"]))
+    classpath = os.pathsep.join(map(str, [tmp_path, KERNEL, *jars.junit_jars(), *jars.connector_jars(), SPARK / "*"]))
     sources = sorted(TESTS.rglob("*.java"))
     compiled = run("javac", "--release", "17", "-encoding", "UTF-8", "-proc:none", "-cp", classpath, "-d", tmp_path, *sources)
     assert compiled.returncode == 0, compiled.stdout

@@ -6,7 +6,7 @@ import json
 import shutil
 import tempfile
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import headrace as hr
+from headrace.plan.queries import QuerySpec
 from headrace.runtime import failures
 from headrace.sources import memory
 from headrace.spark import ends, jvm
@@ -25,11 +26,14 @@ Record = tuple[str | None, dict[str, Any] | None]
 class Pipe:
     """The app's one query. Its ends are the real ones; only the log is in memory."""
 
-    def __init__(self, spark: SparkSession, app: hr.App, *, partitions: int = 2) -> None:
+    def __init__(
+        self, spark: SparkSession, app: hr.App, *, partitions: int = 2, ends: Callable[[QuerySpec], list[Any]] | None = None
+    ) -> None:
         (self.spec,) = app.queries()
         self._spark = spark
         self._log = uuid.uuid4().hex
         self._partitions = partitions
+        self._ends = ends or self._its_own
         self.folder = Path(tempfile.mkdtemp(prefix="headrace-pipe-"))
         jvm.memory_log_create(spark, self._log, {source.topic: partitions for source in self.spec.sources})
         self.compiled = compile(self.spec, lambda source: memory.read(spark, source, self._log))
@@ -55,13 +59,12 @@ class Pipe:
 
     def start(self) -> StreamingQuery:
         """A new run: new ends, which begin by looking what is there."""
-        jvm.register_sink(
-            self._spark,
-            self.spec.id,
-            [ends.end(self.compiled, sink, number) for number, sink in enumerate(self.spec.sinks)],
-        )
+        jvm.register_sink(self._spark, self.spec.id, self._ends(self.spec))
         writer = self.compiled.lines.writeStream.format(jvm.SINK).option("sink", self.spec.id).outputMode(self.spec.mode)
         return writer.option("checkpointLocation", str(self.folder)).start()
+
+    def _its_own(self, spec: QuerySpec) -> list[Any]:
+        return [ends.end(self.compiled, sink, number) for number, sink in enumerate(spec.sinks)]
 
     def run(self) -> Pipe:
         """Writes all that was fed; raises what Headrace says when it can't."""

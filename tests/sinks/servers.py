@@ -43,6 +43,16 @@ class Postgres:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    @contextmanager
+    def session(self) -> Generator[Session]:
+        """One connection for several commands."""
+        command = [self.server.bin_path / "psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", self.url]
+        pipes = subprocess.PIPE
+        with subprocess.Popen(command, stdin=pipes, stdout=pipes, stderr=subprocess.STDOUT, text=True) as process:
+            yield Session(process)
+            assert process.stdin is not None
+            process.stdin.close()
+
     def start(self) -> None:
         data = self.server.pgdata
         options = f"-h 127.0.0.1 -p {self.port} -k {data}"
@@ -53,6 +63,25 @@ class Postgres:
 
     def _ctl(self, *words: str) -> None:
         pgexec("pg_ctl", ("-D", str(self.server.pgdata), *words), bin_path=self.server.bin_path, user=self.server.system_user)
+
+
+@dataclass
+class Session:
+    process: subprocess.Popen[str]
+
+    def do(self, sql: str) -> str:
+        """The first line of the answer."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{sql};\n\\echo .\n")
+        self.process.stdin.flush()
+        lines = list(iter(lambda: self.process.stdout.readline().strip(), "."))  # type: ignore[union-attr]
+        return lines[0] if lines else ""
+
+    def until(self, condition: str) -> None:
+        """Asks until the answer is yes; the test's timeout ends it."""
+        while self.do(condition) != "t":
+            pass
 
 
 @contextmanager

@@ -1,0 +1,195 @@
+package headrace.kernel.sink;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.Serializable;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Random;
+import java.util.TreeMap;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.sqlite.JDBC;
+
+class SqliteEndTest {
+  private static final StructType ROW = StructType.fromDDL("id int, text string");
+  private static final StructType LINE =
+      new StructType().add("key", "string").add("value", "string").add("route", "int").add("deleted", "boolean").add("row", ROW);
+  private static final UnsafeProjection UNSAFE = UnsafeProjection.create(LINE);
+
+  @TempDir Path folder;
+  private String file;
+
+  @BeforeEach
+  void name() {
+    file = folder.resolve("x.db").toString();
+  }
+
+  private static InternalRow line(int id, String text, int route) {
+    Object key = UTF8String.fromString(Integer.toString(id));
+    Object cells = new GenericInternalRow(new Object[] {id, UTF8String.fromString(text)});
+    return UNSAFE.apply(new GenericInternalRow(new Object[] {key, null, route, text == null, cells})).copy();
+  }
+
+  private SqliteEnd end() {
+    return SqliteEnd.of("a sink", 0, "a query", file, "t", ROW.json(), List.of("id"), true);
+  }
+
+  private Sink sink(End... ends) {
+    Sink.register("a sink", List.of(ends));
+    return Sink.named("a sink");
+  }
+
+  private static Batch batch(long number) {
+    return new Batch("checkpoint", number, "hash" + number);
+  }
+
+  /** What a task leaves; {@code pen} has been to where it runs and back. */
+  private static Serializable task(Pen pen, InternalRow... rows) {
+    Pen.Lines lines = pen.lines(0);
+    for (InternalRow row : rows) lines.write(row);
+    return lines.finish();
+  }
+
+  private static void write(Sink sink, Batch batch, InternalRow... rows) {
+    Pen pen = sink.open(batch)[0];
+    Serializable[] parts = {pen == null ? null : task(pen, rows)};
+    sink.commit(batch.number(), List.of(new Note(rows.length, parts)));
+  }
+
+  private Map<Integer, String> rows() throws SQLException {
+    Map<Integer, String> rows = new TreeMap<>();
+    try (Connection connection = new JDBC().connect("jdbc:sqlite:" + file, new Properties());
+        ResultSet row = connection.createStatement().executeQuery("SELECT id, text FROM t")) {
+      while (row.next()) rows.put(row.getInt(1), row.getString(2));
+    }
+    return rows;
+  }
+
+  @Test
+  void ofARowOnlyTheLastChangeIsThere() throws SQLException {
+    write(sink(end()), batch(0), line(1, "a", 0), line(2, "b", 0), line(1, "c", 0), line(2, null, 0), line(3, null, 0), line(3, "d", 0));
+    assertEquals(Map.of(1, "c", 3, "d"), rows());
+  }
+
+  @Test
+  void whatCameTooLateIsNotTheTables() throws SQLException {
+    write(sink(end()), batch(0), line(1, "a", 0), line(2, "b", 1));
+    assertEquals(Map.of(1, "a"), rows());
+  }
+
+  @Test
+  void aBatchIsTakenOnce() throws SQLException {
+    write(sink(end()), batch(0), line(1, "a", 0));
+    write(sink(end()), batch(0), line(2, "b", 0));
+    assertEquals(Map.of(1, "a"), rows());
+  }
+
+  @Test
+  void onlyTheTryThatIsToldOfCounts() throws SQLException {
+    Sink sink = sink(end());
+    Pen pen = sink.open(batch(0))[0];
+    task(pen, line(1, "first", 0), line(2, "first", 0));
+    Pen.Lines failed = pen.lines(0);
+    failed.write(line(3, "second", 0));
+    failed.abort();
+    Serializable third = task(pen, line(1, "third", 0));
+    sink.commit(0, List.of(new Note(1, new Serializable[] {third})));
+    assertEquals(Map.of(1, "third"), rows());
+  }
+
+  @Test
+  void aTaskElsewhereSendsItsRows() throws SQLException {
+    Sink sink = sink(end());
+    sink.open(batch(0));
+    // As in a process that knows of no sink.
+    Pen elsewhere = new Held.HeldPen("unknown here", 0, false, false, Shape.of(ROW.json(), List.of("id")));
+    Serializable note = task(elsewhere, line(1, "a", 0), line(1, null, 0), line(2, "b", 0));
+    assertTrue(note instanceof byte[]);
+    sink.commit(0, List.of(new Note(3, new Serializable[] {note})));
+    assertEquals(Map.of(2, "b"), rows());
+  }
+
+  @Test
+  void manyRowsGoThroughAFileThatIsGoneAfterwards() throws Exception {
+    int many = 60_000;
+    InternalRow[] lines = new InternalRow[many];
+    Arrays.setAll(lines, id -> line(id, "x".repeat(300), 0));
+    Sink sink = sink(end());
+    Serializable note = task(sink.open(batch(0))[0], lines);
+    assertEquals(1, spilled().size());
+    sink.commit(0, List.of(new Note(many, new Serializable[] {note})));
+    assertEquals(0, spilled().size());
+    assertEquals(many, rows().size());
+  }
+
+  private static List<Path> spilled() throws Exception {
+    try (var files = Files.list(Path.of(System.getProperty("java.io.tmpdir")))) {
+      return files.filter(path -> path.getFileName().toString().startsWith("headrace-batch")).toList();
+    }
+  }
+
+  @Test
+  void aRunThatWasReplacedWritesNothing() throws SQLException {
+    Sink first = sink(end());
+    write(first, batch(0), line(1, "a", 0));
+    SqliteEnd second = end();
+    assertEquals(batch(0).done(1), second.begin());
+    RefusedException refused = assertThrows(RefusedException.class, () -> write(first, batch(1), line(2, "b", 0)));
+    assertTrue(refused.getMessage().startsWith("another run of a query writes to the table t now"), refused.getMessage());
+    assertEquals(Map.of(1, "a"), rows());
+    second.close();
+  }
+
+  @Test
+  void aMarkThatIsForgottenIsNone() throws SQLException {
+    write(sink(end()), batch(3), line(1, "a", 0));
+    end().forget();
+    SqliteEnd next = end();
+    assertNull(next.begin());
+    next.close();
+    write(sink(end()), batch(0), line(2, "b", 0));
+    assertEquals(Map.of(1, "a", 2, "b"), rows());
+  }
+
+  @Test
+  void anyHistoryInAnyBatchesWithAnyReplaysLeavesTheNewestRows() throws SQLException {
+    Random chance = new Random(4);
+    Map<Integer, String> model = new TreeMap<>();
+    Sink sink = sink(end());
+    for (int number = 0; number < 60; number++) {
+      List<InternalRow> lines = new ArrayList<>();
+      for (int i = chance.nextInt(30); i > 0; i--) {
+        int id = chance.nextInt(20);
+        String text = chance.nextInt(3) == 0 ? null : "v" + chance.nextInt();
+        lines.add(line(id, text, 0));
+        if (text == null) model.remove(id);
+        else model.put(id, text);
+      }
+      InternalRow[] rows = lines.toArray(InternalRow[]::new);
+      write(sink, batch(number), rows);
+      if (chance.nextInt(4) == 0) {
+        sink = sink(end());
+        write(sink, batch(number), rows);
+      }
+    }
+    assertEquals(model, rows());
+  }
+}
