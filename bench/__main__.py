@@ -16,7 +16,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from bench import floor, latency, sliding, tables
+from bench import ends, floor, latency, sliding, tables
 from headrace.broker import connect, embedded, peek, topics
 from headrace.broker.client import Connection
 from headrace.config import Config
@@ -25,7 +25,7 @@ from headrace.version import __version__
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "performance.md"
 SYMBOLS, PARTITIONS = 1000, 4
-PARTS = ("bench", "sliding", "tables", "floor", "latency")
+PARTS = ("bench", "sliding", "tables", "floor", "ends", "latency")
 JOBS = {"count": "count per key", "window": "5 s tumbling min/max/avg/count"}
 
 
@@ -47,6 +47,7 @@ def main() -> int:
             "sliding": lambda: sliding.table(connection, folder),
             "tables": lambda: tables.table(connection, folder, args.rows),
             "floor": lambda: floor.table(connection, folder),
+            "ends": lambda: ends.table(connection, folder, args.rows),
             "latency": lambda: latency.table(connection, folder),
         }
         for mark in args.only:

@@ -300,6 +300,11 @@ class Sink:
         """Refuses what can't be written there."""
 
     @property
+    def alone(self) -> bool:
+        """Whether it needs a query of its own."""
+        return self.row_id is not None
+
+    @property
     def row_id(self) -> tuple[tuple[str, str | None], ...] | None:
         """What says that two rows are the same, in pieces of a text and a column; None if nothing does."""
         return None

@@ -169,9 +169,9 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
 
 
 def _together(one: Write, other: Write) -> bool:
-    """Whether one query writes both. Rows with an id of their own for an end are that end's alone."""
-    ids = [write.to for write in (one, other) if isinstance(write.to, Sink) and write.to.row_id is not None]
-    return not ids and (one.node, one.delivery) == (other.node, other.delivery)
+    """Whether one query writes both."""
+    alone = any(isinstance(write.to, Sink) and write.to.alone for write in (one, other))
+    return not alone and (one.node, one.delivery) == (other.node, other.delivery)
 
 
 def _late(write: Write) -> TooLate | None:

@@ -35,6 +35,7 @@ from headrace.runtime.display import Display
 from headrace.runtime.order import waves
 from headrace.runtime.progress import Batch, Counts, Offsets, Total
 from headrace.runtime.supervise import Clock, Job, Supervisor
+from headrace.sinks.files import Files
 from headrace.sources import kafka as kafka_source
 from headrace.spark import ends, jvm, realtime
 from headrace.spark.compile import Compiled, compile, explain
@@ -254,16 +255,21 @@ class _Runner:
 
     def _writer(self, query: Compiled) -> DataStreamWriter:
         ends.register(query, places(query.spec, self.config, self.connection))
-        if self._exactly_once(query.spec):
+        for sink in query.spec.sinks:
+            if isinstance(sink, Files):
+                return ends.files(query, sink)
+        if self._by_kernel(query.spec):
             return ends.exactly_once(query)
         return ends.at_least_once(query, self.connection, linger_ms=0 if self.mode == "realtime" else 5)
 
-    def _exactly_once(self, spec: QuerySpec) -> bool:
-        return self.mode == "batches" and spec.delivery == "exactly_once"
+    def _by_kernel(self, spec: QuerySpec) -> bool:
+        """Whether the kernel's sink writes it."""
+        own = any(isinstance(sink, Files) for sink in spec.sinks)
+        return self.mode == "batches" and spec.delivery == "exactly_once" and not own
 
     def _counts(self, query: Compiled, batch: int) -> Counts:
         """Where another sink wrote the rows of a batch, its dead letters are written now."""
-        if query.letters is not None and not self._exactly_once(query.spec):
+        if query.letters is not None and not self._by_kernel(query.spec):
             jvm.bury(self.spark, query.spec.id, batch)
         dead = 0 if query.letters is None else query.letters.count(batch)
         return Counts(dead, jvm.filtered(self.spark, query.spec.id, batch))

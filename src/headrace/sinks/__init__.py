@@ -1,10 +1,11 @@
-"""Where rows go besides topics; one file a system. Databases: postgres, sqlite, redis. Effects: email, webhook, call."""
+"""Where rows go besides topics; one file a system. Databases: postgres, sqlite, redis; files. Effects: email, webhook, call."""
 
 from headrace.sinks.call import NotDelivered, call
 from headrace.sinks.email import email
+from headrace.sinks.files import files
 from headrace.sinks.postgres import postgres
 from headrace.sinks.redis import redis
 from headrace.sinks.sqlite import sqlite
 from headrace.sinks.webhook import webhook
 
-__all__ = ["NotDelivered", "call", "email", "postgres", "redis", "sqlite", "webhook"]
+__all__ = ["NotDelivered", "call", "email", "files", "postgres", "redis", "sqlite", "webhook"]

@@ -12,10 +12,12 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from headrace.broker.client import Connection
 from headrace.effects.effect import Effect
 from headrace.plan.nodes import Sink
+from headrace.sinks.files import Files
 from headrace.sinks.postgres import Postgres
 from headrace.sinks.redis import Redis
 from headrace.sinks.sqlite import Sqlite
 from headrace.spark import jvm
+from headrace.spark.columns import column
 from headrace.spark.compile import Compiled
 
 LARGE = {"kafka.max.request.size": str(100 << 20), "kafka.buffer.memory": str(128 << 20)}
@@ -49,6 +51,13 @@ def exactly_once(query: Compiled) -> DataStreamWriter:
     return query.lines.writeStream.format(jvm.SINK).option("sink", query.spec.id).outputMode(query.spec.mode)
 
 
+def files(query: Compiled, sink: Files) -> DataStreamWriter:
+    """Spark's own sink of files, which notes with each batch which files count."""
+    rows = query.rows.select(*map(column, query.spec.node.columns))
+    writer = rows.writeStream.format(sink.format).option("path", sink.path).outputMode("append")
+    return writer.partitionBy(*sink.partition_by) if sink.partition_by else writer
+
+
 def register(query: Compiled, places: Places) -> None:
     """The ends of the query, under its id, for one run of it."""
     spec, spark = query.spec, query.rows.sparkSession
@@ -64,7 +73,8 @@ def register(query: Compiled, places: Places) -> None:
         timeout_ms=places.timeout_ms,
         letters=query.letters,
     )
-    others = [_end(query, sink, number, places.outbox) for number, sink in enumerate(spec.sinks, 1)]
+    sinks = [sink for sink in spec.sinks if not isinstance(sink, Files)]
+    others = [_end(query, sink, number, places.outbox) for number, sink in enumerate(sinks, 1)]
     jvm.register_sink(spark, spec.id, [kafka, *others])
 
 

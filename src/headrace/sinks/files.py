@@ -1,0 +1,56 @@
+"""Rows in files of a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from headrace.errors import PlanError, Where
+from headrace.plan import checks
+from headrace.plan.callsite import call_site
+from headrace.plan.nodes import Node, Sink
+
+Format = Literal["parquet", "json", "csv", "orc"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files(Sink):
+    """See `files`."""
+
+    path: str
+    format: Format
+    partition_by: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return f"files.{os.path.basename(self.path.rstrip('/')) or 'root'}"
+
+    @property
+    def alone(self) -> bool:
+        return True
+
+    def check(self, node: Node, where: Where) -> None:
+        if node.kind == "table":
+            raise PlanError(
+                "files can't be changed, and the rows of a table are",
+                where=where,
+                fix='write its changes: table.changes().to(…), or windows with emit="final"',
+            )
+        checks.exist(node, self.partition_by, where)
+
+
+def files(path: str | os.PathLike[str], *, format: Format = "parquet", partition_by: str | Sequence[str] = ()) -> Files:
+    """Rows in files of a folder, here or at a URL that Spark knows: `files("data/trades", partition_by="day")`.
+
+    Spark writes them, and lists in `_spark_metadata` those that count: who reads the folder with Spark sees each row once.
+    """
+    where = call_site().where
+    checks.one_of("format", format, ("parquet", "json", "csv", "orc"), where)
+    text = str(path)
+    if not text.strip():
+        raise PlanError("files() needs a folder", where=where, fix='write files("data/trades")')
+    columns = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
+    place = text if "://" in text else os.path.abspath(os.path.expanduser(text))
+    return Files(path=place, format=format, partition_by=columns)
