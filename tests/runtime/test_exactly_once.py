@@ -205,3 +205,14 @@ def test_what_comes_in_goes_out_or_is_filtered_or_dead(project: Any, topic: str,
     assert total.filtered == 1002 - len(kept) - 92
     assert copies.written() == Counter(kept)
     assert len(dead.letters(project.connection, app.name)) == 92
+
+
+def test_a_setting_that_a_checkpoint_depends_on_can_not_change(project: Any, topic: str, tmp_path: Path) -> None:
+    copies = Copies(project, topic, tmp_path)
+    copies.put(1)
+    copies.run()
+    manifest = copies.place / "headrace.json"
+    manifest.write_text(manifest.read_text().replace('timeZone": "UTC"', 'timeZone": "Europe/Berlin"'))
+    manifest.with_name(".headrace.json.crc").unlink(missing_ok=True)
+    with pytest.raises(StateError, match="written with spark.sql.session.timeZone=Europe/Berlin, and now it is UTC"):
+        copies.run()

@@ -16,6 +16,7 @@ from headrace.errors import ConfigError, StateError
 from headrace.plan.nodes import Ours, Source
 from headrace.plan.queries import QuerySpec, clock_text
 from headrace.spark import jvm
+from headrace.spark.session import STATE
 
 Layouts = Mapping[str, Sequence[str]]
 """What the rows look like that each query's own operators keep, which is more than the plan knows: their types."""
@@ -71,8 +72,10 @@ def check(
     known = {name: _read(spark, f"{place}/{name}") for name in jvm.folders(spark, place)}
     known = {name: found for name, found in known.items() if found is not None}
     notes: list[str] = []
+    settings = {name: spark.conf.get(name) for name in STATE}
     for spec in specs:
         if (before := known.get(spec.name)) is not None:
+            _same_settings(spec, before.get("settings") or {}, settings, location(root, spec))
             _same(spec, before, _manifest(spec, layouts, topic_ids), location(root, spec))
         else:
             notes += _renamed(spec, known, {spec.name for spec in specs}, place)
@@ -83,6 +86,7 @@ def record(spark: SparkSession, root: str, specs: Sequence[QuerySpec], layouts: 
     """Writes down what each checkpoint is made for, if that is not there yet."""
     for spec in specs:
         place, now = location(root, spec), _manifest(spec, layouts, topic_ids)
+        now["settings"] = {name: spark.conf.get(name) for name in STATE}
         if _read(spark, place) != now:
             jvm.write_text(spark, f"{place}/{_FILE}", json.dumps(now, indent=2))
 
@@ -125,6 +129,16 @@ def _read(spark: SparkSession, place: str) -> dict[str, Any] | None:
         f"the checkpoint {place} does not say what it was made for: {_FILE} is missing or damaged",
         fix=f"bring the file back from a copy, or delete {place} to begin anew",
     )
+
+
+def _same_settings(spec: QuerySpec, before: Mapping[str, str], now: Mapping[str, str | None], place: str) -> None:
+    for name, value in before.items():
+        if now.get(name, value) != value:
+            raise StateError(
+                f"query {spec.name!r} has a checkpoint that was written with {name}={value}, and now it is {now[name]}",
+                where=spec.where,
+                fix=f"set it back, or delete {place} to begin anew",
+            )
 
 
 def _same(spec: QuerySpec, before: dict[str, Any], now: dict[str, Any], place: str) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyspark import cloudpickle
+from pyspark import accumulators, cloudpickle
 from pyspark.sql import SparkSession
 
 from headrace import java
@@ -38,12 +38,14 @@ appender.file.strategy.max = 3
 """
 
 STATE: Mapping[str, str] = {
+    "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     "spark.sql.streaming.stateStore.rowChecksum.enabled": "true",
     "spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage": "true",
 }
+"""What a checkpoint is written with, for its life."""
 
 
 def session(
@@ -64,7 +66,6 @@ def session(
         "spark.sql.warehouse.dir": str(log.parent / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(cores(master)),
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -86,12 +87,18 @@ def session(
         # Spark repeats there, as JSON on stderr, what it raises.
         logging.getLogger(name).disabled = True
     logging.getLogger().addFilter(_not_of_py4j)
+    for server in (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer):
+        # Its thread prints a trace when the JVM is gone; that it is gone is told elsewhere.
+        server.handle_error = _nothing  # pyright: ignore[reportAttributeAccessIssue]
     if APP_MODULE in sys.modules:
         # Python workers can't import the user's file by that name: its functions go to them by value.
         pickle: Any = cloudpickle
         pickle.register_pickle_by_value(sys.modules[APP_MODULE])
     check_kernel(jvm.kernel_version(spark))
     return spark
+
+
+def _nothing(*_: Any) -> None: ...
 
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:

@@ -1,0 +1,36 @@
+"""A short run of `make faults`: something of each kind, and a defect that must be noticed."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from faults import defects, strikes
+from faults.strikes import Report
+
+SEED = random.SystemRandom().randrange(1 << 30)
+
+
+def right(report: Report) -> None:
+    assert report.struck, f"nothing was struck, seed {SEED}"
+    assert report.violations == [], f"seed {SEED}"
+
+
+def test_checkpoint_surgery() -> None:
+    right(strikes.surgeries(SEED, 8, print))
+
+
+def test_a_crash_between_the_rows_and_their_commit_and_one_after_it() -> None:
+    right(strikes.crash_points(SEED, print, points=("FLUSHED", "ANSWERED")))
+
+
+def test_kills() -> None:
+    right(strikes.kills(SEED, 2, 12_000, print, targets=("driver", "worker")))
+
+
+@pytest.mark.soak
+def test_every_defect_is_noticed() -> None:
+    for defect in defects.DEFECTS:
+        assert defects.caught(defect, SEED, print), f"{defect.name}, seed {SEED}"
+    assert defects.oracle_off_by_one(SEED)
