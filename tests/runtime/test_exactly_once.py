@@ -214,5 +214,5 @@ def test_a_setting_that_a_checkpoint_depends_on_can_not_change(project: Any, top
     manifest = copies.place / "headrace.json"
     manifest.write_text(manifest.read_text().replace('timeZone": "UTC"', 'timeZone": "Europe/Berlin"'))
     manifest.with_name(".headrace.json.crc").unlink(missing_ok=True)
-    with pytest.raises(StateError, match="written with spark.sql.session.timeZone=Europe/Berlin, and now it is UTC"):
+    with pytest.raises(StateError, match=r"written with spark\.sql\.session\.timeZone=Europe/Berlin, and now it is UTC"):
         copies.run()

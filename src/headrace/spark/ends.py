@@ -74,11 +74,11 @@ def register(query: Compiled, places: Places) -> None:
         letters=query.letters,
     )
     sinks = [sink for sink in spec.sinks if not isinstance(sink, Files)]
-    others = [_end(query, sink, number, places.outbox) for number, sink in enumerate(sinks, 1)]
+    others = [end(query, sink, number, places.outbox) for number, sink in enumerate(sinks, 1)]
     jvm.register_sink(spark, spec.id, [kafka, *others])
 
 
-def _end(query: Compiled, sink: Sink, number: int, outbox: Path | None) -> Any:
+def end(query: Compiled, sink: Sink, number: int, outbox: Path | None = None) -> Any:
     """One of the places a query writes to besides topics; `number` is its place among the sink's ends."""
     spec, spark, row = query.spec, query.rows.sparkSession, query.row
     # A query may write to several places in one database.

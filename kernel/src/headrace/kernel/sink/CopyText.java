@@ -96,8 +96,8 @@ final class CopyText {
 
   private RefusedException nul(int column) {
     String name = shape.names().get(column);
-    String fix = "leave it out with with_columns(" + name + "=\"replace(" + name + ", char(0), '')\")";
-    return new RefusedException("the column " + name + " of a row for " + end + " has a NUL character, which PostgreSQL can't hold: " + fix);
+    String fix = shape.of(column) instanceof StringType ? ": leave it out, " + name + "=\"replace(" + name + ", char(0), '')\"" : "";
+    return new RefusedException("the column " + name + " of a row for " + end + " has a NUL character, which PostgreSQL can't hold" + fix);
   }
 
   private void escape(char letter) {

@@ -45,7 +45,7 @@ class CopyTextTest {
     RefusedException refused = assertThrows(RefusedException.class, () -> copied("string", "a\0"));
     assertEquals(
         "the column c of a row for the table t has a NUL character, which PostgreSQL can't hold: "
-            + "leave it out with with_columns(c=\"replace(c, char(0), '')\")",
+            + "leave it out, c=\"replace(c, char(0), '')\"",
         refused.getMessage());
   }
 
