@@ -40,16 +40,10 @@ def sqlite(path: str | os.PathLike[str], *, table: str, mode: Mode | None = None
     created if it is not there; so is the table, unless `create` is False.
     """
     where = call_site().where
-<<<<<<< HEAD
-    if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise PlanError(f"{path!r} is not a path", where=where, fix='write sqlite("market.db", table=…)')
-    file = os.path.abspath(os.path.expanduser(str(path)))
-=======
     try:
         file = str(Path(path).expanduser().absolute())
     except TypeError:
         raise PlanError(f"{path!r} is not a path", where=where, fix='write sqlite("market.db", table=…)') from None
->>>>>>> ends
     name = table_name(table, where)
     if "." in name:
         raise PlanError(f"{name!r} can't be the name of a table of SQLite", where=where, fix="leave the schema out")
