@@ -112,6 +112,15 @@ def test_staged_rows_that_are_gone_are_missed(postgres: Postgres, table: str, pi
     assert written(place) == list(range(4000))
 
 
+def test_staged_rows_of_a_task_that_nobody_waits_for_are_not_merged(postgres: Postgres, table: str, pipe: Pipes) -> None:
+    place = Place(lambda: hr.sinks.postgres(postgres.url, table=table), lambda: postgres.rows(f"SELECT * FROM {table}"))
+    running = pipe(journal(place.sink())).feed("numbers", numbers(0, 5)).run()
+    (stage,) = postgres.rows("SELECT relname FROM pg_class WHERE relname LIKE 'stage%' AND relkind = 'r'")
+    postgres.do(f"INSERT INTO headrace.{stage['relname']} VALUES (42, 0, false, 1000000, 'of another try')")
+    running.feed("numbers", numbers(5, 3000, "x" * 300)).run().feed("numbers", numbers(3000, 3010)).run()
+    assert written(place) == list(range(3010))
+
+
 def test_a_new_run_waits_for_a_batch_that_is_being_merged(postgres: Postgres, table: str, pipe: Pipes) -> None:
     place = Place(lambda: hr.sinks.postgres(postgres.url, table=table), lambda: postgres.rows(f"SELECT * FROM {table}"))
     running = pipe(journal(place.sink())).feed("numbers", numbers(0, 5)).run()

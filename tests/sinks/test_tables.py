@@ -236,6 +236,14 @@ def test_a_character_that_postgres_can_not_hold_is_refused_by_name(
     assert postgres.rows(f"SELECT symbol, tags FROM {table}") == [row]
 
 
+def test_a_character_that_postgres_can_not_hold_can_be_left_out(postgres: Postgres, table: str, pipe: Pipes) -> None:
+    app = hr.App("nuls")
+    symbols = app.stream("prices", schema="symbol string").with_columns(symbol="replace(symbol, char(0), '')")
+    symbols.to(hr.sinks.postgres(postgres.url, table=table))
+    pipe(app).feed("prices", [("A", {"symbol": "a\0b"})]).run()
+    assert postgres.rows(f"SELECT symbol FROM {table}") == [{"symbol": "ab"}]
+
+
 def test_a_password_opens_the_door_and_is_never_told(
     postgres: Postgres, table: str, pipe: Pipes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,10 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
 import java.time.LocalDate;
 import java.util.List;
 import java.util.Map;
+import org.apache.commons.lang3.SerializationUtils;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.StructType;
@@ -15,6 +17,11 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.Test;
 
 class CopyTextTest {
+  /** As it comes to a task. */
+  static <T> T sent(T thing) {
+    return SerializationUtils.deserialize(SerializationUtils.serialize((Serializable) thing));
+  }
+
   private static String copied(String type, Object cell) {
     CopyText text = new CopyText(Shape.of(StructType.fromDDL("c " + type).json(), List.of()), "the table t");
     InternalRow row = new GenericInternalRow(new Object[] {cell instanceof String same ? UTF8String.fromString(same) : cell});
@@ -64,5 +71,6 @@ class CopyTextTest {
     assertEquals("PostgreSQL at db:5432/market", server.toString());
     PostgresPen pen = new PostgresPen(server, "the table t", "COPY", Shape.of(StructType.fromDDL("c int").json(), List.of()));
     assertFalse(pen.toString().contains("sesame"));
+    assertEquals("PostgreSQL at db:5432/market", sent(pen).server().toString());
   }
 }

@@ -61,9 +61,9 @@ class SqliteEndTest {
     return new Batch("checkpoint", number, "hash" + number);
   }
 
-  /** What a task leaves; {@code pen} has been to where it runs and back. */
+  /** What a task leaves. */
   private static Serializable task(Pen pen, InternalRow... rows) {
-    Pen.Lines lines = pen.lines(0);
+    Pen.Lines lines = CopyTextTest.sent(pen).lines(0);
     for (InternalRow row : rows) lines.write(row);
     return lines.finish();
   }
