@@ -22,6 +22,9 @@ def main() -> int:
     options.add_argument("--seed", type=int, default=None, help="the same seed strikes at the same places")
     options.add_argument("--surgeries", type=int, default=200)
     options.add_argument("--kills", type=int, default=60)
+    options.add_argument("--database", type=int, default=5, help="kills of PostgreSQL")
+    options.add_argument("--effects", type=int, default=30, help="kills for each kind of effect, over --alerts")
+    options.add_argument("--alerts", type=int, default=1000)
     options.add_argument("--corruptions", type=int, default=12)
     options.add_argument("--rows", type=int, default=1_000_000, help="of the kills")
     options.add_argument("--only", nargs="+", metavar="FAULT", help="of: " + ", ".join(_faults(options.parse_args([]), 0)))
@@ -56,6 +59,8 @@ def _faults(args: argparse.Namespace, seed: int) -> dict[str, Callable[[], Repor
         "points": lambda: strikes.crash_points(seed, say),
         "answers": lambda: strikes.lost_answers(seed, say),
         "kills": lambda: strikes.kills(seed, args.kills, args.rows, say),
+        "database": lambda: strikes.database(seed, args.database, say),
+        "effects": lambda: strikes.effects(seed, args.alerts, args.effects, say),
         "zombie": lambda: strikes.zombie(seed, say),
         "frozen": lambda: strikes.frozen(seed, say),
         "refusals": lambda: strikes.refusals(seed, say),

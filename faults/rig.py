@@ -26,6 +26,7 @@ from headrace.config import Config
 
 ROOT = Path(__file__).parent.parent
 APP = Path(__file__).with_name("app.py")
+DATABASE = Path(__file__).with_name("app_database.py")
 HEADRACE = (sys.executable, "-m", "headrace")
 SECONDS = 180.0
 IN, COPIES, SUMS, DEAD = "faults-events", "faults-copies", "faults-sums", "headrace.faults.dead"
@@ -38,8 +39,10 @@ class Void(Exception):
 class Rig:
     """One application over one history of events. `code` is the tree whose product runs."""
 
-    def __init__(self, seed: int, *, code: Path = ROOT, batch: int = 2000, env: Mapping[str, str] | None = None) -> None:
-        self.seed, self.code, self.batch = seed, code, batch
+    def __init__(
+        self, seed: int, *, app: Path = APP, code: Path = ROOT, batch: int = 2000, env: Mapping[str, str] | None = None
+    ) -> None:
+        self.seed, self.app, self.code, self.batch = seed, app, code, batch
         self.folder = Path(tempfile.mkdtemp(prefix="headrace-faults-"))
         self.state = self.folder / "state"
         self.env = {"HEADRACE_TRANSACTION_TIMEOUT": "1 minute", **(env or {})}
@@ -75,7 +78,7 @@ class Rig:
     def start(self, *, until: bool = False, point: str | None = None) -> Run:
         """`headrace run` in a process of its own; `point` is one of the kernel's, as "crash=COMMITTED:3"."""
         options = {"JAVA_TOOL_OPTIONS": f"-Dheadrace.{point}"} if point else {}
-        command = [*HEADRACE, "run", str(APP), "--broker", self.address, "--state", str(self.state)]
+        command = [*HEADRACE, "run", str(self.app), "--broker", self.address, "--state", str(self.state)]
         return Run(command + (["--until", "now"] if until else []), self.folder, {**self.environment(), **options})
 
     def environment(self) -> dict[str, str]:
@@ -105,11 +108,15 @@ class Rig:
     def found(self) -> Found:
         copies = [(key, row["id"], row["twice"]) for _, key, row in self._rows(COPIES)]
         sums = {key: (row["n"], row["total"]) for _, key, row in self._rows(SUMS)}
+        return Found(copies, sums, self.letters(), self.open())
+
+    def letters(self) -> list[tuple[str, int, int]]:
+        """Query, partition and offset of each dead letter."""
         letters: list[tuple[str, int, int]] = []
         for message in self._messages(DEAD):
             query, _, partition, offset = (message.key() or b"").decode().removeprefix("headrace.faults.").split("/")
             letters.append((query, int(partition), int(offset)))
-        return Found(copies, sums, letters, self.open())
+        return letters
 
     def violations(self) -> list[str]:
         return violations(self.truth, self.found())

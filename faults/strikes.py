@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,8 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from faults.rig import APP, HEADRACE, ROOT, Along, Rig, Run, Void, rig, strike, wait_for
+from faults.oracle import Found, violations
+from faults.rig import APP, DATABASE, HEADRACE, ROOT, Along, Rig, Run, Void, rig, strike, wait_for
 from headrace.broker import embedded
+from tests.effects import kills as effect_kills
+from tests.sinks.servers import Postgres, postgres
 
 POINTS = ("PLANNED", "FIRST_ROW", "ROWS_SENT", "MARK_SENT", "FLUSHED", "ANSWERED", "COMMITTED")
 TARGETS = ("driver", "python", "worker", "broker")
@@ -208,6 +212,55 @@ def _kill(at: Rig, run: Run, target: str, share: int, chance: random.Random) -> 
             raise RuntimeError(f"not all is there 300 s after {target} was struck:\n{run.said()[-3000:]}")
         time.sleep(0.1)
     return run, time.monotonic() - began
+
+
+def database(seed: int, count: int, say: Say) -> Report:
+    """kill -9 of PostgreSQL, all its processes at once, while rows go there."""
+    report, chance = Report("kill -9 of PostgreSQL"), random.Random(seed)
+    with postgres() as server, rig(seed, app=DATABASE, env={"FAULTS_POSTGRES": server.url}) as at:
+        at.feed(1000)
+        at.finish()
+        run = at.start()
+        while report.struck < count and report.void < count:
+            at.feed(8000)
+            wanted = len(at.truth.copies)
+            reach = wanted - chance.randint(1000, 6000)
+            wait_for(lambda reach=reach: _rows(server) > reach, "progress")
+            if _rows(server) >= wanted:
+                report.void += 1
+                continue
+            server.kill()
+            began = time.monotonic()
+            server.start()
+            wait_for(lambda wanted=wanted: _rows(server) >= wanted, "all copies")
+            report.struck += 1
+            report.recoveries.append(time.monotonic() - began)
+            say(f"{report.struck} of {count}: all there after {report.recoveries[-1]:.1f} s")
+        run.stop()
+        at.finish()
+        copies = [(row["key"], row["id"], row["twice"]) for row in server.rows("SELECT * FROM copies")]
+        sums = {row["key"]: (row["n"], row["total"]) for row in server.rows("SELECT * FROM sums")}
+        report.rows = at.fed
+        # A table has no order.
+        report.violations = violations(at.truth, Found(sorted(copies, key=lambda copy: copy[1]), sums, at.letters(), at.open()))
+    return report
+
+
+def _rows(server: Postgres) -> int:
+    return server.rows("SELECT count(*) AS n FROM copies")[0]["n"]
+
+
+def effects(seed: int, alerts: int, count: int, say: Say) -> Report:
+    """kill -9 of the sender while alerts are due: the logs of the receivers are the truth."""
+    report = Report("kill -9 while e-mails and webhooks are due")
+    for kind, policy in effect_kills.CASES:
+        with tempfile.TemporaryDirectory(prefix="headrace-faults-") as folder:
+            verdict = effect_kills.run(kind, policy, Path(folder), alerts=alerts, kills=count, seed=seed)
+        report.struck += verdict.kills
+        report.rows += alerts
+        report.violations += verdict.wrong
+        say(str(verdict))
+    return report
 
 
 def zombie(seed: int, say: Say, *, code: Path = ROOT) -> Report:

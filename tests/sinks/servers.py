@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Generator
@@ -60,6 +62,10 @@ class Postgres:
 
     def crash(self) -> None:
         self._ctl("-w", "-m", "immediate", "stop")
+
+    def kill(self) -> None:
+        """kill -9 of all its processes: those of its group."""
+        os.killpg(os.getpgid(int((self.server.pgdata / "postmaster.pid").read_text().split()[0])), signal.SIGKILL)
 
     def _ctl(self, *words: str) -> None:
         pgexec("pg_ctl", ("-D", str(self.server.pgdata), *words), bin_path=self.server.bin_path, user=self.server.system_user)
