@@ -11,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,11 +64,24 @@ class Postgres:
         self._ctl("-w", "-m", "immediate", "stop")
 
     def kill(self) -> None:
-        """kill -9 of all its processes: those of its group."""
-        os.killpg(os.getpgid(int((self.server.pgdata / "postmaster.pid").read_text().split()[0])), signal.SIGKILL)
+        """kill -9 of all its processes, and not before they are gone."""
+        first = (self.server.pgdata / "postmaster.pid").read_text().split()[0]
+        everyone = [first, *Path(f"/proc/{first}/task/{first}/children").read_text().split()]
+        for pid in everyone:
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        while any(_runs(pid) for pid in everyone):
+            pass
 
     def _ctl(self, *words: str) -> None:
         pgexec("pg_ctl", ("-D", str(self.server.pgdata), *words), bin_path=self.server.bin_path, user=self.server.system_user)
+
+
+def _runs(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 @dataclass
