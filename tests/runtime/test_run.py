@@ -132,7 +132,7 @@ def test_a_function_that_fails_is_told_with_its_own_line(project: Any, topic: st
 
     put(project, topic, [{"k": "a", "v": 7}])
     app = hr.App(f"careful-{topic}")
-    app.stream(topic, schema="k string, v int").with_columns(w="cautious(v)").to(f"{topic}-out")
+    app.stream(topic, schema="k string, v int", bad="fail").with_columns(w="cautious(v)").to(f"{topic}-out")
     with pytest.raises(RunError) as caught:
         run(app, project)
     assert "ValueError: not 7! (in cautious, " in str(caught.value)
@@ -238,7 +238,8 @@ def test_a_checkpoint_that_does_not_say_whose_it_is_is_refused(project: Any, top
 def test_a_bad_record_is_found_even_if_no_column_is_used(project: Any, topic: str, format: Any) -> None:
     send.send(project.connection, topic, [Record(b'{"k": "a"}'), Record(b"\xff not json")], create=True)
     app = hr.App(f"unused-{topic}")
-    app.stream(topic, format=format, schema="k string" if format == "json" else None).count().to(f"{topic}-out")
+    schema = "k string" if format == "json" else None
+    app.stream(topic, format=format, schema=schema, bad="fail").count().to(f"{topic}-out")
     with pytest.raises(BadRecord, match=r"(invalid UTF-8|expected a value)\n"):
         run(app, project)
 

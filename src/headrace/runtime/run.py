@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -152,8 +152,11 @@ class _Runner:
         state.record(self.spark, root, specs, layouts, self._topic_ids(specs))
         if self.mode == "realtime":
             self._realtime(specs)
-        with self._effects(specs, wait=until is not None):
-            self._supervise(specs, jobs, until)
+        try:
+            with self._effects(specs, wait=until is not None):
+                self._supervise(specs, jobs, until)
+        finally:
+            self._close(specs)
         return Summary(tuple(job.total for job in jobs))
 
     def _supervise(self, specs: Sequence[QuerySpec], jobs: Sequence[Job], until: Literal["now"] | None) -> None:
@@ -171,6 +174,12 @@ class _Runner:
             ).run()
             if self.stop.is_set():
                 break
+
+    def _close(self, specs: Sequence[QuerySpec]) -> None:
+        """Lets go of the connections of the ends, unless Spark is gone."""
+        with suppress(*jvm.GONE):
+            for spec in specs:
+                jvm.unregister_sink(self.spark, spec.id)
 
     @contextmanager
     def _effects(self, specs: Sequence[QuerySpec], *, wait: bool) -> Generator[None]:
