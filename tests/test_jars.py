@@ -60,8 +60,8 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
     mirror.server.server_close()
 
 
-def test_the_connector_is_four_jars_and_the_broker_has_no_rocksdb() -> None:
-    assert len(jars.connector_jars()) == 4
+def test_the_connectors_are_six_jars_and_the_broker_has_no_rocksdb() -> None:
+    assert len(jars.connector_jars()) == 6
     names = [path.name for path in jars.broker_jars()]
     assert "kafka_2.13-4.3.1.jar" in names
     assert not [name for name in names if "rocksdb" in name or "streams" in name]
@@ -120,5 +120,5 @@ def test_an_artifact_the_registry_lacks_is_named(mirror: Mirror) -> None:
 def test_two_starts_at_once_fetch_each_file_once(mirror: Mirror) -> None:
     program = "from headrace import jars; print(len(jars.connector_jars()))"
     both = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) for _ in range(2)]
-    assert [one.communicate()[0].strip() for one in both] == [b"4", b"4"]
+    assert [one.communicate()[0].strip() for one in both] == [b"6", b"6"]
     assert all(mirror.asked[pin.filename] == 1 for pin in jars.pins("connector"))
