@@ -70,8 +70,11 @@ class SqliteEndTest {
 
   private static void write(Sink sink, Batch batch, InternalRow... rows) {
     Pen pen = sink.open(batch)[0];
-    Serializable[] parts = {pen == null ? null : task(pen, rows)};
-    sink.commit(batch.number(), List.of(new Note(rows.length, parts)));
+    if (pen != null) commit(sink, batch, rows.length, task(pen, rows));
+  }
+
+  private static void commit(Sink sink, Batch batch, int rows, Serializable note) {
+    sink.writing(0).commit(List.of(note), batch.done(rows));
   }
 
   private Map<Integer, String> rows() throws SQLException {
@@ -111,7 +114,7 @@ class SqliteEndTest {
     failed.write(line(3, "second", 0));
     failed.abort();
     Serializable third = task(pen, line(1, "third", 0));
-    sink.commit(0, List.of(new Note(1, new Serializable[] {third})));
+    commit(sink, batch(0), 1, third);
     assertEquals(Map.of(1, "third"), rows());
   }
 
@@ -123,7 +126,7 @@ class SqliteEndTest {
     Pen elsewhere = new Held.HeldPen("unknown here", 0, false, false, Shape.of(ROW.json(), List.of("id")));
     Serializable note = task(elsewhere, line(1, "a", 0), line(1, null, 0), line(2, "b", 0));
     assertTrue(note instanceof byte[]);
-    sink.commit(0, List.of(new Note(3, new Serializable[] {note})));
+    commit(sink, batch(0), 3, note);
     assertEquals(Map.of(2, "b"), rows());
   }
 
@@ -135,7 +138,7 @@ class SqliteEndTest {
     Sink sink = sink(end());
     Serializable note = task(sink.open(batch(0))[0], lines);
     assertEquals(1, spilled().size());
-    sink.commit(0, List.of(new Note(many, new Serializable[] {note})));
+    commit(sink, batch(0), many, note);
     assertEquals(0, spilled().size());
     assertEquals(many, rows().size());
   }
