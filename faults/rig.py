@@ -50,18 +50,20 @@ class Rig:
         self.address = embedded.up(self.config, say=lambda text: None)
         self.truth = Truth()
         self.fed = 0
-        self._reached: dict[int, int] = {}
+        self._counter: Consumer | None = None
         self._counted = 0
         admin = AdminClient({"bootstrap.servers": self.address})
         for made in admin.create_topics([NewTopic(IN, PARTITIONS)]).values():
             made.result()
 
     def close(self) -> None:
+        if self._counter is not None:
+            self._counter.close()
         embedded.down(self.config, say=lambda text: None)
 
     def feed(self, count: int) -> None:
         """The next events of the history, in order."""
-        producer = Producer({"bootstrap.servers": self.address, "enable.idempotence": True, "linger.ms": 20})
+        producer = Producer({"bootstrap.servers": self.address, "enable.idempotence": True, "linger.ms": 20, "log_level": 2})
         events = [event(self.seed, i) for i in range(self.fed, self.fed + count)]
         for one in events:
             while True:
@@ -100,9 +102,15 @@ class Rig:
 
     def count(self) -> int:
         """How many copies there are for a reader of committed records, counted on from where it was last."""
-        for message in self._messages(COPIES, self._reached):
-            self._reached[message.partition()] = message.offset() + 1
-            self._counted += 1
+        if self._counter is None:
+            admin = AdminClient({"bootstrap.servers": self.address})
+            if COPIES not in admin.list_topics(timeout=30).topics:
+                return 0
+            self._counter = _reader(self.address)
+            partitions = admin.list_topics(COPIES, timeout=30).topics[COPIES].partitions
+            self._counter.assign([TopicPartition(COPIES, number, 0) for number in partitions])
+        while messages := self._counter.consume(10_000, 0.1):
+            self._counted += sum(message.error() is None for message in messages)
         return self._counted
 
     def found(self) -> Found:
@@ -144,22 +152,13 @@ class Rig:
         for message in self._messages(topic):
             yield message.partition() or 0, (message.key() or b"").decode(), json.loads(message.value() or b"null")
 
-    def _messages(self, topic: str, start: Mapping[int, int] | None = None) -> Iterator[Any]:
-        """All committed records of a topic, as they are now, or from these offsets on."""
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self.address,
-                "group.id": "faults",
-                "enable.auto.commit": False,
-                "isolation.level": "read_committed",
-                "enable.partition.eof": True,
-                "auto.offset.reset": "earliest",
-            }
-        )
+    def _messages(self, topic: str) -> Iterator[Any]:
+        """All committed records of a topic, as they are now."""
+        consumer = _reader(self.address, **{"enable.partition.eof": True})
         try:
             known = consumer.list_topics(timeout=30).topics
             count = len(known[topic].partitions) if topic in known else 0
-            consumer.assign([TopicPartition(topic, number, (start or {}).get(number, 0)) for number in range(count)])
+            consumer.assign([TopicPartition(topic, number, 0) for number in range(count)])
             ended: set[int] = set()
             while len(ended) < count:
                 message = consumer.poll(SECONDS)
@@ -228,16 +227,7 @@ class Along:
     def __init__(self, rig: Rig) -> None:
         self.seen: list[tuple[str, int, int]] = []
         self._stop = threading.Event()
-        self._consumer = Consumer(
-            {
-                "bootstrap.servers": rig.address,
-                "group.id": "faults-along",
-                "enable.auto.commit": False,
-                "isolation.level": "read_committed",
-                "auto.offset.reset": "earliest",
-                "topic.metadata.refresh.interval.ms": 1000,
-            }
-        )
+        self._consumer = _reader(rig.address, **{"topic.metadata.refresh.interval.ms": 1000})
         self._consumer.subscribe([COPIES])
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
@@ -254,6 +244,21 @@ class Along:
         self._thread.join()
         self._consumer.close()
         return self.seen
+
+
+def _reader(address: str, **more: Any) -> Consumer:
+    """Of committed records."""
+    return Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": "faults",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "earliest",
+            "log_level": 2,
+            **more,
+        }
+    )
 
 
 @contextmanager
@@ -311,7 +316,7 @@ def wait_for(condition: Any, what: str, seconds: float = SECONDS) -> None:
     while not condition():
         if time.monotonic() > end:
             raise RuntimeError(f"waited {seconds:g} s for {what}")
-        time.sleep(0.02)
+        time.sleep(0.1)
 
 
 def _free_port() -> int:
