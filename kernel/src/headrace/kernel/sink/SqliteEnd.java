@@ -101,6 +101,8 @@ public final class SqliteEnd implements End {
     properties.setProperty("cache_size", "-65536"); // KiB
     // A transaction that begins by reading could not go on to write after somebody else has.
     properties.setProperty("transaction_mode", "IMMEDIATE");
+    // Else every row is followed by a query for its id.
+    properties.setProperty("jdbc.get_generated_keys", "false");
     // Not by DriverManager: it does not see what Spark has loaded.
     return new JDBC().connect(JDBC.PREFIX + file, properties);
   }
