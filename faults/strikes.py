@@ -99,25 +99,38 @@ def cut(checkpoint: Path) -> bool:
 
 def crash_points(seed: int, say: Say, *, points: tuple[str, ...] = POINTS, code: Path = ROOT) -> Report:
     """The driver ends at a moment chosen in the sink; the next run must find out what was written."""
-    report, chance = Report("crash at a point of the sink"), random.Random(seed)
+    report = Report("crash at a point of the sink, topics")
     with rig(seed, code=code) as at:
-        at.feed(1000)
-        at.finish()
-        for point in points:
-            at.feed(6000)
-            batch = _last(at) + chance.randint(1, 2)
-            run = at.start(until=True, point=f"crash={point}:{batch}")
-            if run.wait() == 0:
-                report.void += 1
-                continue
-            report.struck += 1
-            began = time.monotonic()
-            at.finish()
-            report.recoveries.append(time.monotonic() - began)
-            say(f"{point} in batch {batch}: {len(at.violations())} violations")
-        report.rows = at.fed
+        _crash(at, points, report, say)
         report.violations = at.violations()
     return report
+
+
+def database_points(seed: int, say: Say) -> Report:
+    """The same of what is written to PostgreSQL."""
+    report = Report("crash at a point of the sink, PostgreSQL")
+    with postgres() as server, rig(seed, app=DATABASE, env={"FAULTS_POSTGRES": server.url}) as at:
+        _crash(at, ("PLANNED", "ROWS_SENT", "MARK_SENT", "ANSWERED", "COMMITTED"), report, say)
+        report.violations = _in_database(at, server)
+    return report
+
+
+def _crash(at: Rig, points: tuple[str, ...], report: Report, say: Say) -> None:
+    chance = random.Random(at.seed)
+    at.feed(1000)
+    at.finish()
+    for point in points:
+        at.feed(6000)
+        batch = _last(at) + chance.randint(1, 2)
+        if at.start(until=True, point=f"crash={point}:{batch}").wait() == 0:
+            report.void += 1
+            continue
+        report.struck += 1
+        began = time.monotonic()
+        at.finish()
+        report.recoveries.append(time.monotonic() - began)
+        say(f"{point} in batch {batch}: went on after {report.recoveries[-1]:.1f} s")
+    report.rows = at.fed
 
 
 def _last(at: Rig) -> int:
@@ -238,12 +251,15 @@ def database(seed: int, count: int, say: Say) -> Report:
             say(f"{report.struck} of {count}: all there after {report.recoveries[-1]:.1f} s")
         run.stop()
         at.finish()
-        copies = [(row["key"], row["id"], row["twice"]) for row in server.rows("SELECT * FROM copies")]
-        sums = {row["key"]: (row["n"], row["total"]) for row in server.rows("SELECT * FROM sums")}
         report.rows = at.fed
-        # A table has no order.
-        report.violations = violations(at.truth, Found(sorted(copies, key=lambda copy: copy[1]), sums, at.letters(), at.open()))
+        report.violations = _in_database(at, server)
     return report
+
+
+def _in_database(at: Rig, server: Postgres) -> list[str]:
+    copies = [(row["key"], row["id"], row["twice"]) for row in server.rows("SELECT * FROM copies ORDER BY id")]
+    sums = {row["key"]: (row["n"], row["total"]) for row in server.rows("SELECT * FROM sums")}
+    return violations(at.truth, Found(copies, sums, at.letters(), at.open()))
 
 
 def _rows(server: Postgres) -> int:
