@@ -390,38 +390,44 @@ def corruption(seed: int, count: int, say: Say, *, code: Path = ROOT) -> Report:
     """Bytes of checkpoint files are changed: an error that says so, or right results; never wrong ones."""
     report, chance = Report("corrupted checkpoint files"), random.Random(seed)
     with rig(seed, code=code) as at:
-        for _ in range(3):
+        for _ in range(2):
             at.feed(800)
             at.finish()
-        good = _copy(at.state, at.folder / "good")
         for _ in range(count):
-            files = [
-                file
-                for query in QUERIES
-                for file in (at.state / "faults" / query).rglob("*")
-                if file.is_file() and not file.name.startswith(".") and file.stat().st_size
-            ]
-            file = chance.choice(files)
-            data = bytearray(file.read_bytes())
-            how = chance.choice(("flip", "truncate", "zero"))
-            if how == "flip":
-                data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
-            elif how == "truncate":
-                data = data[: chance.randrange(len(data))]
-            else:
-                data = bytearray(len(data))
-            file.write_bytes(data)
+            query = at.state / "faults" / chance.choice(QUERIES)
+            good = _copy(query, at.folder / f"good-{report.struck}")
+            what = _spoil(query, chance)
+            # With something to do, or the checkpoint would hardly be read.
+            at.feed(800)
             run = at.start(until=True)
             ended, said = run.wait(), run.said()
             report.struck += 1
             if "Traceback" in said or (ended and "fix:" not in said):
-                report.violations.append(f"{how} of {file.relative_to(at.state)}: no readable error:\n{said[-600:]}")
-            wrong = at.violations()
-            report.violations += [f"{how} of {file.relative_to(at.state)}: {each}" for each in wrong]
-            say(f"{how} of {file.relative_to(at.state)}: {'refused' if ended else 'right'}")
-            _put(good, at.state)
+                report.violations.append(f"{what}: no readable error:\n{said[-600:]}")
+            if ended:
+                # The files of before the fault are the copy that the error asks for.
+                _put(good, query)
+                at.finish()
+            report.violations += [f"{what}: {wrong}" for wrong in at.violations()]
+            say(f"{what}: {'refused' if ended else 'right'}")
         report.rows = at.fed
     return report
+
+
+def _spoil(checkpoint: Path, chance: random.Random) -> str:
+    """One of the newest files, because those are read."""
+    files = [file for file in checkpoint.rglob("*") if file.is_file() and file.suffix != ".crc" and file.stat().st_size]
+    file = chance.choice(sorted(files, key=lambda file: -file.stat().st_mtime_ns)[:8])
+    data = bytearray(file.read_bytes())
+    how = chance.choice(("flip", "truncate", "zero"))
+    if how == "flip":
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    elif how == "truncate":
+        data = data[: chance.randrange(len(data))]
+    else:
+        data = bytearray(len(data))
+    file.write_bytes(data)
+    return f"{how} of {file.relative_to(checkpoint.parent)}"
 
 
 def full_disk(seed: int, say: Say, *, code: Path = ROOT) -> Report:
