@@ -38,7 +38,7 @@ lint: setup
 	@$(RUN)/lint-imports
 
 test: setup lint
-	@$(RUN)/pytest --durations=12
+	@$(RUN)/pytest -n 2 --dist loadfile --durations=25
 
 # What takes too long for every change.
 soak: setup
