@@ -18,13 +18,14 @@ def right(report: Report) -> None:
 
 
 def test_checkpoint_surgery() -> None:
-    right(strikes.surgeries(SEED, 8, print))
+    right(strikes.surgeries(SEED, 6, print))
 
 
 def test_a_crash_between_the_rows_and_their_commit_and_one_after_it() -> None:
     right(strikes.crash_points(SEED, print, points=("FLUSHED", "ANSWERED")))
 
 
+@pytest.mark.soak
 def test_kills() -> None:
     right(strikes.kills(SEED, 2, 12_000, print, targets=("driver", "worker")))
 
