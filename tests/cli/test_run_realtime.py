@@ -38,6 +38,7 @@ def times(rounds: int, count: int) -> dict[int, tuple[int, int]]:
     return {k: (n * rounds, total * rounds) for k, (n, total) in expected(count).items()}
 
 
+@pytest.mark.soak
 def test_the_final_table_is_right_after_a_stop_kill_9_and_a_change_of_mode(
     spark: Any, broker: Any, topic: str, runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
