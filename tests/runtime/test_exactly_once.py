@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
+from headrace import cli
 from headrace.broker import peek, send, topics
 from headrace.broker.records import Record
 from headrace.errors import StateError
@@ -216,3 +217,33 @@ def test_a_setting_that_a_checkpoint_depends_on_can_not_change(project: Any, top
     manifest.with_name(".headrace.json.crc").unlink(missing_ok=True)
     with pytest.raises(StateError, match=r"written with spark\.sql\.session\.timeZone=Europe/Berlin, and now it is UTC"):
         copies.run()
+
+
+def test_the_commands_for_dead_letters(project: Any, topic: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copies = Copies(project, topic, tmp_path)
+    send.send(project.connection, topic, [Record(b'{"id": "x"}', b"a", (("trace", b"t"),)), Record(b"{", b"b")])
+    copies.run()
+
+    def headrace(*words: str) -> tuple[int, str]:
+        capsys.readouterr()
+        code = cli.main(["dead", words[0], copies.app.name, *words[1:], "--broker", project.address])
+        found = capsys.readouterr()
+        return code, found.out + found.err
+
+    listed = [json.loads(line) for line in headrace("list", "--json")[1].splitlines()]
+    assert {row["operator"] for row in listed} == {f"decode {topic}"}
+    first, second = (row["id"] for row in listed)
+    code, shown = headrace("show", first, second)
+    assert code == 0
+    assert 'field id: expected int, found string "x"' in shown
+    assert "trace" in shown
+    code, said = headrace("replay")
+    assert code == 1
+    assert "give ids, or --all" in said
+    code, said = headrace("drop", f"{topic}/9/9")
+    assert code == 1
+    assert "headrace dead list" in said
+    assert headrace("replay", first)[1].startswith("replayed 1")
+    assert headrace("drop", "--all")[1] == "dropped 1\n"
+    assert headrace("list")[1] == "no dead letters\n"
+    assert len(list(peek.read(project.connection, topic))) == 3
