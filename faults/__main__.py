@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from faults import defects, strikes
@@ -75,9 +76,12 @@ def _faults(args: argparse.Namespace, seed: int) -> dict[str, Callable[[], Repor
 def _defects(seed: int, say: Callable[[str], None]) -> Report:
     """A defect that is not noticed is a violation."""
     report = Report("defects put in on purpose, all noticed")
-    noticed = {defect.name: defects.caught(defect, seed, lambda text: None) for defect in defects.DEFECTS}
-    noticed["oracle off by one"] = defects.oracle_off_by_one(seed)
-    for name, how in noticed.items():
+    tries: dict[str, Callable[[], str | None]] = {
+        defect.name: partial(defects.caught, defect, seed, lambda text: None) for defect in defects.DEFECTS
+    }
+    tries["oracle off by one"] = partial(defects.oracle_off_by_one, seed)
+    for name, attempt in tries.items():
+        how = attempt()
         say(f"{name}: {how or 'NOT NOTICED'}")
         report.struck += 1
         report.violations += [] if how else [f"the defect {name!r} was not noticed"]
