@@ -132,11 +132,12 @@ class Rig:
     def open(self) -> list[str]:
         """Partitions where a reader of committed records waits for a transaction."""
         admin = AdminClient({"bootstrap.servers": self.address})
-        names = [name for name in admin.list_topics(timeout=30).topics if name.startswith(("faults-", "headrace."))]
+        topics = admin.list_topics(timeout=30).topics
         places = [
             TopicPartition(name, number)
-            for name in names
-            for number in admin.list_topics(name, timeout=30).topics[name].partitions
+            for name, topic in topics.items()
+            if name.startswith(("faults-", "headrace."))
+            for number in topic.partitions
         ]
 
         def ends(level: IsolationLevel) -> dict[str, int]:

@@ -281,22 +281,17 @@ def effects(seed: int, alerts: int, count: int, say: Say) -> Report:
 
 def zombie(seed: int, say: Say, *, code: Path = ROOT) -> Report:
     """The run freezes in the middle of a batch, another one takes over, and the first one wakes up again."""
-    report, chance = Report("a frozen run wakes up after another took over"), random.Random(seed)
-    with rig(seed, code=code) as at:
+    report = Report("a frozen run wakes up after another took over")
+    with rig(seed, code=code, batch=20_000) as at:
         at.feed(1000)
         at.finish()
         first = at.start()
-        at.feed(20_000)
-        wait_for(lambda: at.count() > len(at.truth.copies) - 15_000 + chance.randint(0, 6000), "progress")
-        driver = first.find("driver")
-        for pid in (first.process.pid, driver):
-            strike(pid, signal.SIGSTOP)
+        _freeze(at, first, "driver", "python")
         # As on another machine, which does not see the lock.
         (at.state / "faults" / "lock").unlink()
         at.finish()
         report.struck += 1
-        for pid in (driver, first.process.pid):
-            strike(pid, signal.SIGCONT)
+        _wake(first, "driver", "python")
         at.feed(2000)
         wait_for(lambda: first.process.poll() is not None or at.count() >= len(at.truth.copies), "what the first run does now")
         first.stop()
@@ -309,17 +304,13 @@ def zombie(seed: int, say: Say, *, code: Path = ROOT) -> Report:
 def frozen(seed: int, say: Say, *, code: Path = ROOT) -> Report:
     """The driver stops for longer than its transactions may last, and goes on as if nothing had been."""
     report = Report("SIGSTOP longer than the transaction's timeout")
-    with rig(seed, code=code, env={"HEADRACE_TRANSACTION_TIMEOUT": "3 seconds"}) as at:
+    with rig(seed, code=code, batch=20_000, env={"HEADRACE_TRANSACTION_TIMEOUT": "3 seconds"}) as at:
         at.feed(1000)
         at.finish()
         run = at.start()
-        at.feed(20_000)
-        wait_for(lambda: at.count() > len(at.truth.copies) - 15_000, "progress")
-        driver = run.find("driver")
-        strike(driver, signal.SIGSTOP)
-        # The transactions of this run time out by the broker's clock; there is nothing to be asked for it.
-        time.sleep(15)
-        strike(driver, signal.SIGCONT)
+        _freeze(at, run, "driver")
+        wait_for(lambda: not at.open(), "the broker to end the transactions of a run that says nothing")
+        _wake(run, "driver")
         report.struck += 1
         began = time.monotonic()
         wait_for(lambda: run.process.poll() is not None or at.count() >= len(at.truth.copies), "all copies")
@@ -329,6 +320,25 @@ def frozen(seed: int, say: Say, *, code: Path = ROOT) -> Report:
         report.rows = at.fed
         report.violations = at.violations()
     return report
+
+
+def _freeze(at: Rig, run: Run, *parts: str) -> None:
+    """In the middle of a transaction."""
+    at.feed(200_000)
+    while True:
+        wait_for(lambda: at.open() or at.count() >= len(at.truth.copies), "a transaction")
+        for part in parts:
+            strike(run.find(part), signal.SIGSTOP)
+        if at.open():
+            return
+        if at.count() >= len(at.truth.copies):
+            raise Void("all was done before it was struck")
+        _wake(run, *parts)
+
+
+def _wake(run: Run, *parts: str) -> None:
+    for part in parts:
+        strike(run.find(part), signal.SIGCONT)
 
 
 def refusals(seed: int, say: Say, *, code: Path = ROOT) -> Report:

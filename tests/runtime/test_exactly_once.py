@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka.admin import OffsetSpec
 
 import headrace as hr
+from faults.rig import wait_for
 from headrace import cli
 from headrace.broker import peek, send, topics
+from headrace.broker.client import Connection
 from headrace.broker.records import Record
 from headrace.errors import StateError
 from headrace.runtime import dead, repair
@@ -176,10 +181,12 @@ def test_a_row_that_is_too_large_for_its_topic_is_a_dead_letter(project: Any, to
     topics.create(project.connection, copies.out, config={"max.message.bytes": "2000"})
     app = hr.App(copies.app.name)
     app.stream(topic, schema="id int").select("id", "repeat('x', id) as pad").to(copies.out)
-    copies.put(10, 5000, 20)
-    runtime.run(app, until="now", flags={"broker": project.address}, display=Silent())
+    copies.put(10, 5000, 20, 5000)
+    total = runtime.run(app, until="now", flags={"broker": project.address}, display=Silent()).totals[0]
+    assert total.bad == 2
     assert copies.written() == Counter([10, 20])
-    (letter,) = dead.letters(project.connection, app.name)
+    letter, other = dead.letters(project.connection, app.name)
+    assert other.record == letter.record
     assert letter.topic == copies.out
     assert letter.partition is None
     assert "too large for the topic" in letter.cause
@@ -219,6 +226,34 @@ def test_a_setting_that_a_checkpoint_depends_on_can_not_change(project: Any, top
         copies.run()
 
 
+def test_a_query_that_is_stopped_leaves_no_transaction_open(project: Any, spark: Any, topic: str, tmp_path: Path) -> None:
+    copies = Copies(project, topic, tmp_path)
+    topics.create(project.connection, copies.out, partitions=1)
+    copies.put(1, 2)
+    app = hr.App(copies.app.name)
+    # The first row is sent; the second one takes its time.
+    slow = "reflect('java.lang.Thread', 'sleep', if(id = 2, 120000L, 0L))"
+    app.stream(topic, schema="id int").select("id", f"{slow} as slept").to(copies.out)
+    flags = {"broker": project.address, "transaction_timeout": "10 minutes"}
+    running = threading.Thread(target=lambda: runtime.run(app, flags=flags, display=Silent()))
+    running.start()
+    wait_for(lambda: unsettled(project.connection, copies.out), "a transaction")
+    (query,) = spark.streams.active
+    query.stop()
+    running.join()
+    assert not unsettled(project.connection, copies.out)
+
+
+def unsettled(connection: Connection, topic: str) -> bool:
+    """Whether readers of committed records wait for a transaction in it."""
+    place = TopicPartition(topic, 0)
+    ends = [
+        connection.admin.list_offsets({place: OffsetSpec.latest()}, isolation_level=level)[place].result().offset
+        for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
+    ]
+    return ends[0] != ends[1]
+
+
 def test_the_commands_for_dead_letters(project: Any, topic: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     copies = Copies(project, topic, tmp_path)
     send.send(project.connection, topic, [Record(b'{"id": "x"}', b"a", (("trace", b"t"),)), Record(b"{", b"b")])
@@ -247,3 +282,16 @@ def test_the_commands_for_dead_letters(project: Any, topic: str, tmp_path: Path,
     assert headrace("drop", "--all")[1] == "dropped 1\n"
     assert headrace("list")[1] == "no dead letters\n"
     assert len(list(peek.read(project.connection, topic))) == 3
+
+
+def test_letters_of_a_topic_that_is_written_at_least_once_are_there_when_the_batch_is(
+    project: Any, topic: str, tmp_path: Path
+) -> None:
+    copies = Copies(project, topic, tmp_path)
+    copies.put(1)
+    send.send(project.connection, topic, [Record(b"nonsense", b"a")])
+    app = hr.App(copies.app.name)
+    app.stream(topic, schema="id int").to(copies.out, delivery="at_least_once")
+    total = runtime.run(app, until="now", flags={"broker": project.address}, display=Silent()).totals[0]
+    assert (total.rows_out, total.bad) == (1, 1)
+    assert [letter.record.key for letter in dead.letters(project.connection, app.name)] == [b"a"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, Producer
 
 from headrace.broker import peek, topics
 from headrace.broker.client import Connection
@@ -71,13 +72,25 @@ def _settle(connection: Connection, app: str, done: Sequence[Letter], again: Seq
         for letter in again:
             headers: list[tuple[str, str | bytes | None]] = list(letter.record.headers)
             partition = -1 if letter.partition is None else letter.partition
-            producer.produce(letter.topic, letter.record.value, letter.record.key, partition=partition, headers=headers)
+            _produce(producer, letter.topic, letter.record.value, letter.record.key, partition=partition, headers=headers)
         for letter in done:
-            producer.produce(dead_topic(app), None, letter.key, partition=0)
+            _produce(producer, dead_topic(app), None, letter.key, partition=0)
         producer.commit_transaction(_SECONDS)
     except KafkaException as e:
-        raise BrokerError(f"nothing was changed: {e.args[0].str()}", fix="try again") from e
+        raise BrokerError(
+            f"the broker did not say that it is done: {e.args[0].str()}",
+            fix=f"headrace dead list {app} shows what is left: all of them, or none",
+        ) from e
     return len(again or done)
+
+
+def _produce(producer: Producer, *record: Any, **more: Any) -> None:
+    """Waits for room in the queue."""
+    while True:
+        try:
+            return producer.produce(*record, **more)
+        except BufferError:
+            producer.poll(0.1)
 
 
 def _letter(key: bytes, stored: Stored, app: str) -> Letter:

@@ -35,7 +35,7 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
             f"a record can't be decoded: topic {topic}, partition {partition}, offset {offset}: {cause.strip()}",
             where=source.where,
             fix=f"headrace peek {topic} --partition {partition} --from {offset} -n 1 shows it; "
-            'bad="skip" counts such records and goes on',
+            'bad="dead" keeps such records and goes on',
         )
         return Verdict(error, lasting=True)
     if match := _MARK.search(failure.text):

@@ -279,7 +279,11 @@ class _Runner:
     def _counts(self, query: Compiled, batch: int) -> Counts:
         """Where another sink wrote the rows of a batch, its dead letters are written now."""
         if query.letters is not None and not self._by_kernel(query.spec):
-            jvm.bury(self.spark, query.spec.id, batch)
+            try:
+                jvm.bury(self.spark, query.spec.id, batch)
+            except RunError as e:
+                # They are kept; the next batch tries again.
+                self.display.say(f"query {query.spec.name!r}: {e.message}")
         dead = 0 if query.letters is None else query.letters.count(batch)
         return Counts(dead, jvm.filtered(self.spark, query.spec.id, batch))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headrace.errors import RunError
+from headrace.errors import BrokerError, RunError
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import failures, progress
 from headrace.runtime.display import Display
@@ -138,7 +138,11 @@ class Supervisor:
         except RunError as e:
             self._failed(job, failures.Verdict(e, lasting=False), "")
             return
-        job.query = job.start()
+        try:
+            job.query = job.start()
+        except BrokerError as e:
+            # It is gone again.
+            self._failed(job, failures.Verdict(RunError(e.message, fix=e.fix), lasting=False), "")
 
     def _end(self, queries: Iterable[StreamingQuery]) -> None:
         """All at once: each may take a moment to let go of its batch."""

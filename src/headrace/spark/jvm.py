@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
-from py4j.protocol import Py4JError, Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -17,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructField, StructType
 
-from headrace.errors import PlanError
+from headrace.errors import PlanError, RunError
 from headrace.plan.nodes import Window
 
 GONE = (Py4JNetworkError, ConnectionRefusedError, ConnectionResetError)
@@ -201,13 +202,24 @@ def filtered(spark: SparkSession, name: str, batch: int) -> int:
 
 
 def bury(spark: SparkSession, name: str, batch: int) -> None:
-    """The dead letters alone, of a query whose rows another sink writes."""
-    _jvm(spark).headrace.kernel.sink.Sink.bury(name, batch)
+    """The dead letters alone, of a query whose rows another sink writes. What raises a RunError can be tried again."""
+    with _told("the dead letters could not be written"):
+        _jvm(spark).headrace.kernel.sink.Sink.bury(name, batch)
 
 
 def forget_sink(spark: SparkSession, name: str) -> None:
     """Its ends forget what they have: the next run writes whatever batch comes."""
-    _jvm(spark).headrace.kernel.sink.Sink.forget(name)
+    with _told("the sinks could not be told to forget"):
+        _jvm(spark).headrace.kernel.sink.Sink.forget(name)
+
+
+@contextmanager
+def _told(what: str) -> Generator[None]:
+    """An exception of Java's in one sentence."""
+    try:
+        yield
+    except Py4JJavaError as e:
+        raise RunError(f"{what}: {cast('Any', e.java_exception).getMessage()}", fix="try again once that is mended") from e
 
 
 def kafka_end(

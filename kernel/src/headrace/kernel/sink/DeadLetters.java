@@ -62,10 +62,10 @@ public final class DeadLetters extends AccumulatorV2<Letter, Map<String, Letter>
     return false;
   }
 
-  /** The letters of a batch that is being written. */
-  List<Letter> take(long batch) {
+  /** The letters of a batch that is being written, which has so many more besides. */
+  List<Letter> take(long batch, int more) {
     List<Letter> taken = take();
-    if (!taken.isEmpty()) counts.put(batch, taken.size());
+    if (taken.size() + more > 0) counts.put(batch, taken.size() + more);
     return taken;
   }
 

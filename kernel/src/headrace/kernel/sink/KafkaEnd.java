@@ -73,7 +73,21 @@ public final class KafkaEnd implements End {
     return writing(batch);
   }
 
-  KafkaWriting writing(Batch batch) {
+  /** What was told so far, by itself. What can't be written now is kept for the next time. */
+  void bury(Batch batch) {
+    if (dead == null || dead.isZero()) return;
+    List<Letter> letters = List.copyOf(dead.value().values());
+    try {
+      if (next == null) begin();
+      writing(batch).commitLetters();
+    } catch (RuntimeException e) {
+      letters.forEach(dead::add);
+      next = null;
+      throw e;
+    }
+  }
+
+  private KafkaWriting writing(Batch batch) {
     KafkaProducer<byte[], byte[]> producer;
     try {
       producer = next.join();

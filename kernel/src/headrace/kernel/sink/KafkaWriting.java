@@ -5,14 +5,14 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -35,7 +35,7 @@ final class KafkaWriting implements Writing {
   private final KafkaProducer<byte[], byte[]> producer;
   private final KafkaPen pen;
   private final Set<Integer> tasks = new HashSet<>();
-  private final Map<Letter, ProducerRecord<byte[], byte[]>> oversized = new HashMap<>();
+  private final Map<Letter, ProducerRecord<byte[], byte[]>> oversized = new LinkedHashMap<>();
   private volatile boolean begun = false;
   private volatile boolean givenUp = false;
   private volatile Throwable failure;
@@ -104,10 +104,9 @@ final class KafkaWriting implements Writing {
     int limit = end.settings.limits().get(topic);
     String cause = "a row of " + size + " bytes is too large for the topic " + topic + ", which takes " + limit;
     if (end.dead == null) throw new SinkException(cause);
-    // By its content: the same row of the same batch, tried again, is the same letter.
-    int hash = 31 * java.util.Arrays.hashCode(key) + java.util.Arrays.hashCode(value);
-    Letter letter = new Letter(topic, -1, batch.number() << 32 | hash & 0xffffffffL, "to " + topic, cause);
-    oversized.put(letter, new ProducerRecord<>(topic, key, value));
+    // It has no place in a topic: it is known by its batch, which is written once, and its number there.
+    long place = batch.number() << 20 | oversized.size();
+    oversized.put(new Letter(topic, -1, place, "to " + topic, cause), new ProducerRecord<>(topic, key, value));
   }
 
   @Override
@@ -132,10 +131,6 @@ final class KafkaWriting implements Writing {
   /** Nothing else, and no mark: the letters of a batch whose rows another sink has written. */
   void commitLetters() {
     bury();
-    if (!begun) {
-      end.unused(producer);
-      return;
-    }
     producer.flush();
     check();
     producer.commitTransaction();
@@ -145,7 +140,7 @@ final class KafkaWriting implements Writing {
   /** The dead letters of the batch, with the bytes and headers of the records as they are in the log. */
   private void bury() {
     Map<TopicPartition, TreeMap<Long, Letter>> places = new HashMap<>();
-    for (Letter letter : end.dead.take(batch.number())) {
+    for (Letter letter : end.dead.take(batch.number(), oversized.size())) {
       places.computeIfAbsent(new TopicPartition(letter.topic(), letter.partition()), place -> new TreeMap<>()).put(letter.offset(), letter);
     }
     if (!places.isEmpty()) {
@@ -200,13 +195,13 @@ final class KafkaWriting implements Writing {
   public void abort() {
     givenUp = true;
     try {
+      // A query that is stopped interrupts this thread, and readers would wait for a transaction that is left open: join() goes on.
+      if (begun) CompletableFuture.runAsync(producer::abortTransaction).orTimeout(5, TimeUnit.SECONDS).join();
+    } catch (CompletionException ignored) {
       // Without a broker that answers, the next run's producer does it, or the transaction's timeout.
-      if (begun) CompletableFuture.runAsync(producer::abortTransaction).get(5, TimeUnit.SECONDS);
-    } catch (ExecutionException | TimeoutException e) {
-      begun = false;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
     }
+    boolean interrupted = Thread.interrupted();
     producer.close(Duration.ZERO);
+    if (interrupted) Thread.currentThread().interrupt();
   }
 }

@@ -52,12 +52,7 @@ public final class Sink {
   /** The dead letters alone, of a query whose rows another sink writes. A letter that comes again takes its own place. */
   public static void bury(String name, long number) {
     Sink sink = named(name);
-    for (End end : sink.ends) {
-      if (!(end instanceof KafkaEnd kafka)) continue;
-      if (!sink.begun) kafka.begin();
-      kafka.writing(new Batch("", number, "")).commitLetters();
-    }
-    sink.begun = true;
+    for (End end : sink.ends) if (end instanceof KafkaEnd kafka) kafka.bury(new Batch("", number, ""));
   }
 
   /** How many records of a batch did not match the query's conditions; asked once. */
