@@ -61,6 +61,7 @@ def _faults(args: argparse.Namespace, seed: int) -> dict[str, Callable[[], Repor
         "answers": lambda: strikes.lost_answers(seed, say),
         "kills": lambda: strikes.kills(seed, args.kills, args.rows, say),
         "database-points": lambda: strikes.database_points(seed, say),
+        "sqlite-points": lambda: strikes.sqlite_points(seed, say),
         "database": lambda: strikes.database(seed, args.database, say),
         "effects": lambda: strikes.effects(seed, args.alerts, args.effects, say),
         "zombie": lambda: strikes.zombie(seed, say),

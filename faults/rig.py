@@ -52,8 +52,8 @@ class Rig:
         self.fed = 0
         self._counter: Consumer | None = None
         self._counted = 0
-        admin = AdminClient({"bootstrap.servers": self.address})
-        for made in admin.create_topics([NewTopic(IN, PARTITIONS)]).values():
+        self._admin = AdminClient({"bootstrap.servers": self.address, "log_level": 2})
+        for made in self._admin.create_topics([NewTopic(IN, PARTITIONS)]).values():
             made.result()
 
     def close(self) -> None:
@@ -103,11 +103,11 @@ class Rig:
     def count(self) -> int:
         """How many copies there are for a reader of committed records, counted on from where it was last."""
         if self._counter is None:
-            admin = AdminClient({"bootstrap.servers": self.address})
-            if COPIES not in admin.list_topics(timeout=30).topics:
+            topics = self._admin.list_topics(timeout=30).topics
+            if COPIES not in topics:
                 return 0
             self._counter = _reader(self.address)
-            partitions = admin.list_topics(COPIES, timeout=30).topics[COPIES].partitions
+            partitions = topics[COPIES].partitions
             self._counter.assign([TopicPartition(COPIES, number, 0) for number in partitions])
         while messages := self._counter.consume(10_000, 0.1):
             self._counted += sum(message.error() is None for message in messages)
@@ -131,8 +131,7 @@ class Rig:
 
     def open(self) -> list[str]:
         """Partitions where a reader of committed records waits for a transaction."""
-        admin = AdminClient({"bootstrap.servers": self.address})
-        topics = admin.list_topics(timeout=30).topics
+        topics = self._admin.list_topics(timeout=30).topics
         places = [
             TopicPartition(name, number)
             for name, topic in topics.items()
@@ -141,7 +140,7 @@ class Rig:
         ]
 
         def ends(level: IsolationLevel) -> dict[str, int]:
-            asked: dict[TopicPartition, Any] = admin.list_offsets(
+            asked: dict[TopicPartition, Any] = self._admin.list_offsets(
                 {place: OffsetSpec.latest() for place in places}, isolation_level=level
             )
             return {f"{place.topic}/{place.partition}": end.result().offset for place, end in asked.items()}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from tests.effects import kills as effect_kills
 from tests.sinks.servers import Postgres, postgres
 
 POINTS = ("PLANNED", "FIRST_ROW", "ROWS_SENT", "MARK_SENT", "FLUSHED", "ANSWERED", "COMMITTED")
+DATABASE_POINTS = ("PLANNED", "ROWS_SENT", "MARK_SENT", "ANSWERED", "COMMITTED")
 TARGETS = ("driver", "python", "worker", "broker")
 QUERIES = ("copies", "sums")
 Say = Callable[[str], None]
@@ -109,9 +111,22 @@ def crash_points(seed: int, say: Say, *, points: tuple[str, ...] = POINTS, code:
 def database_points(seed: int, say: Say) -> Report:
     """The same of what is written to PostgreSQL."""
     report = Report("crash at a point of the sink, PostgreSQL")
-    with postgres() as server, rig(seed, app=DATABASE, env={"FAULTS_POSTGRES": server.url}) as at:
-        _crash(at, ("PLANNED", "ROWS_SENT", "MARK_SENT", "ANSWERED", "COMMITTED"), report, say)
-        report.violations = _in_database(at, server)
+    with postgres() as server, rig(seed, app=DATABASE, env={"FAULTS_DATABASE": server.url}) as at:
+        _crash(at, DATABASE_POINTS, report, say)
+        report.violations = _in_database(at, server.rows)
+    return report
+
+
+def sqlite_points(seed: int, say: Say) -> Report:
+    """And to SQLite."""
+    report = Report("crash at a point of the sink, SQLite")
+    with rig(seed, app=DATABASE) as at:
+        file = at.folder / "results.db"
+        at.env["FAULTS_DATABASE"] = str(file)
+        _crash(at, DATABASE_POINTS, report, say)
+        with closing(sqlite3.connect(file)) as results:
+            results.row_factory = sqlite3.Row
+            report.violations = _in_database(at, lambda sql: results.execute(sql).fetchall())
     return report
 
 
@@ -230,7 +245,7 @@ def _kill(at: Rig, run: Run, target: str, share: int, chance: random.Random) -> 
 def database(seed: int, count: int, say: Say) -> Report:
     """kill -9 of PostgreSQL, all its processes at once, while rows go there."""
     report, chance = Report("kill -9 of PostgreSQL"), random.Random(seed)
-    with postgres() as server, rig(seed, app=DATABASE, env={"FAULTS_POSTGRES": server.url}) as at:
+    with postgres() as server, rig(seed, app=DATABASE, env={"FAULTS_DATABASE": server.url}) as at:
         at.feed(1000)
         at.finish()
         run = at.start()
@@ -252,13 +267,13 @@ def database(seed: int, count: int, say: Say) -> Report:
         run.stop()
         at.finish()
         report.rows = at.fed
-        report.violations = _in_database(at, server)
+        report.violations = _in_database(at, server.rows)
     return report
 
 
-def _in_database(at: Rig, server: Postgres) -> list[str]:
-    copies = [(row["key"], row["id"], row["twice"]) for row in server.rows("SELECT * FROM copies ORDER BY id")]
-    sums = {row["key"]: (row["n"], row["total"]) for row in server.rows("SELECT * FROM sums")}
+def _in_database(at: Rig, rows: Callable[[str], list[Any]]) -> list[str]:
+    copies = [(row["key"], row["id"], row["twice"]) for row in rows("SELECT * FROM copies ORDER BY id")]
+    sums = {row["key"]: (row["n"], row["total"]) for row in rows("SELECT * FROM sums")}
     return violations(at.truth, Found(copies, sums, at.letters(), at.open()))
 
 

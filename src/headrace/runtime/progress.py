@@ -79,9 +79,10 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Of a batch: its dead letters, and the records that its conditions left out."""
+    """Of a batch: records that could not be used, rows too large for their topic, records that its conditions left out."""
 
     dead: int = 0
+    oversized: int = 0
     filtered: int = 0
 
 
@@ -113,7 +114,7 @@ def _batch(spec: QuerySpec, progress: dict[str, Any], late: int, counts: Counts)
     millis = int(progress.get("durationMs", {}).get("triggerExecution", 0))
     sources: list[dict[str, Any]] = progress.get("sources", [])
     states: list[dict[str, Any]] = progress.get("stateOperators", [])
-    rows_out = max(int(progress.get("sink", {}).get("numOutputRows", 0)), 0)
+    rows_out = max(int(progress.get("sink", {}).get("numOutputRows", 0)), 0) - counts.oversized
     return Batch(
         query=spec.name,
         batch=int(progress["batchId"]),
@@ -125,7 +126,7 @@ def _batch(spec: QuerySpec, progress: dict[str, Any], late: int, counts: Counts)
         watermark=_watermark(progress),
         state_rows=sum(int(state.get("numRowsTotal", 0)) for state in states),
         late=late + _observed(progress, "late") + sum(int(state.get("numRowsDroppedByWatermark", 0)) for state in states),
-        bad=_observed(progress, "bad") + counts.dead,
+        bad=_observed(progress, "bad") + counts.dead + counts.oversized,
         stale=_observed(progress, "stale"),
         filtered=counts.filtered,
         millis=millis,

@@ -284,8 +284,10 @@ class _Runner:
             except RunError as e:
                 # They are kept; the next batch tries again.
                 self.display.say(f"query {query.spec.name!r}: {e.message}")
-        dead = 0 if query.letters is None else query.letters.count(batch)
-        return Counts(dead, jvm.filtered(self.spark, query.spec.id, batch))
+        filtered = jvm.filtered(self.spark, query.spec.id, batch)
+        if query.letters is None:
+            return Counts(filtered=filtered)
+        return Counts(query.letters.count(batch), query.letters.oversized(batch), filtered)
 
     def _watch(self) -> None:
         """Clients wait minutes for a broker that is gone; the embedded one is ours to start again at once."""

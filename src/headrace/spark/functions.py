@@ -47,6 +47,8 @@ def guarded(
     if not udfs or letters is None or not set(_PLACE) <= set(frame.columns):
         return frame, list(expressions)
     calls, over = jvm.calls(expressions, [udf.name for udf in udfs], _CALL)
+    if not calls:
+        return frame, over
     for call in calls:
         frame = frame.select("*", call)
     operator = f"{', '.join(udf.name for udf in udfs)}() at {where.file}:{where.line}"

@@ -172,8 +172,12 @@ class DeadLetters:
         return cause.isNull() | _column(letters.good(self.java, operator, *columns))
 
     def count(self, batch: int) -> int:
-        """How many a batch had, once it is written; asked once."""
+        """How many records of a batch could not be used, once it is written; asked once."""
         return int(self.java.count(batch))
+
+    def oversized(self, batch: int) -> int:
+        """How many of its rows were too large for their topic; asked once."""
+        return int(self.java.oversized(batch))
 
     def take(self) -> list[DeadLetter]:
         """What was told since this was last asked."""

@@ -3,6 +3,7 @@ package headrace.kernel.sink;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.SparkSession;
@@ -26,6 +27,7 @@ public final class DeadLetters extends AccumulatorV2<Letter, Map<String, Letter>
 
   private final Map<String, Letter> letters = new LinkedHashMap<>();
   private final transient Map<Long, Integer> counts = new ConcurrentHashMap<>();
+  private final transient Map<Long, Integer> oversized = new ConcurrentHashMap<>();
 
   public static DeadLetters of(SparkSession session, String query) {
     DeadLetters letters = new DeadLetters();
@@ -46,7 +48,7 @@ public final class DeadLetters extends AccumulatorV2<Letter, Map<String, Letter>
     return ExpressionUtils.column(
         new Invoke(
             new Literal(letters, new ObjectType(DeadLetters.class)),
-            "good",
+            "judge",
             DataTypes.BooleanType,
             CollectionConverters.asScala(arguments).toSeq(),
             CollectionConverters.asScala(List.<AbstractDataType>of()).toSeq(),
@@ -55,24 +57,30 @@ public final class DeadLetters extends AccumulatorV2<Letter, Map<String, Letter>
             false));
   }
 
-  public boolean good(UTF8String operator, UTF8String cause, UTF8String topic, int partition, long offset) {
+  /** Not another {@code good}: of two methods of one name, Python finds whichever comes first. */
+  public boolean judge(UTF8String operator, UTF8String cause, UTF8String topic, int partition, long offset) {
     if (cause == null) return true;
     String why = cause.toString();
     add(new Letter(topic.toString(), partition, offset, operator.toString(), why.substring(0, Math.min(why.length(), LONGEST))));
     return false;
   }
 
-  /** The letters of a batch that is being written, which has so many more besides. */
-  List<Letter> take(long batch, int more) {
+  /** The letters of a batch that is being written, in which so many rows were too large for their topic. */
+  List<Letter> take(long batch, int oversized) {
     List<Letter> taken = take();
-    if (taken.size() + more > 0) counts.put(batch, taken.size() + more);
+    if (!taken.isEmpty()) counts.put(batch, taken.size());
+    if (oversized > 0) this.oversized.put(batch, oversized);
     return taken;
   }
 
-  /** How many a batch had; asked once. */
+  /** How many records of a batch could not be used; asked once. */
   public int count(long batch) {
-    Integer count = counts.remove(batch);
-    return count == null ? 0 : count;
+    return Objects.requireNonNullElse(counts.remove(batch), 0);
+  }
+
+  /** How many rows of a batch were too large for their topic; asked once. */
+  public int oversized(long batch) {
+    return Objects.requireNonNullElse(oversized.remove(batch), 0);
   }
 
   /** What was told since this was last asked. */
