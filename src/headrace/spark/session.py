@@ -11,15 +11,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyspark
 from pyspark import accumulators, cloudpickle
 from pyspark.sql import SparkSession
 
 from headrace import java
 from headrace.app import APP_MODULE
 from headrace.errors import SetupError
-from headrace.spark import jvm
+from headrace.jars import cache
+from headrace.spark import archive, jvm
 from headrace.version import __version__
 
+SPARK_JARS = Path(pyspark.__file__).parent / "jars"
 KERNEL = Path(__file__).parent.parent / "_kernel" / "headrace-kernel.jar"
 _LOG4J = """\
 rootLogger.level = warn
@@ -52,17 +55,19 @@ def session(
     name: str, *, master: str, memory: str = "2g", jars: tuple[Path, ...] = (), log: Path, more: Mapping[str, str] | None = None
 ) -> SparkSession:
     """Starts Spark, quietly: what the JVM has to say goes to the file `log`."""
-    java.require_java()
+    executable = java.require_java()
     if not KERNEL.exists():
         raise SetupError(f"the kernel is not built: {KERNEL} is missing", fix="make setup, or install headrace from a wheel")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     log.parent.mkdir(parents=True, exist_ok=True)
     log4j = log.with_suffix(".log4j2.properties")
     log4j.write_text(_LOG4J.format(file=log))
-    local = master.startswith("local")
+    options, local = [f"-Dlog4j2.configurationFile={log4j.as_uri()}", "-XX:+UseParallelGC"], master.startswith("local")
+    if local:
+        options += archive.options(cache().parent / "classes", (executable.resolve(), SPARK_JARS, KERNEL, *jars))
     settings = {
         "spark.driver.memory": memory,
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()} -XX:+UseParallelGC",
+        "spark.driver.extraJavaOptions": " ".join(options),
         "spark.sql.warehouse.dir": str(log.parent / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
