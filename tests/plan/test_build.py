@@ -221,6 +221,16 @@ def test_a_function_in_scope_is_found_by_its_name() -> None:
     assert [udf.name for udf in node.udfs] == ["fee"]
 
 
+def test_a_function_in_a_lambda_is_refused() -> None:
+    @hr.udf("int")
+    def fee(price: int) -> int:
+        return price // 100
+
+    with pytest.raises(PlanError, match=r"fee\(\) is a Python function") as refused:
+        trades().select("transform(array(1, 2), x -> fee(x) + 1) as fees")
+    assert "whole array" in str(refused.value)
+
+
 def test_declaring_an_app_loads_no_spark() -> None:
     program = "import headrace, sys; headrace.App('a').stream('t', schema='a int').to('o'); sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

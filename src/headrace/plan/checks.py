@@ -33,10 +33,18 @@ def check(node: Node, texts: Iterable[str], site: CallSite) -> tuple[Udf, ...]:
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise PlanError(f"{text!r} is not an expression", where=site.where, fix='expressions are SQL text: "price > 10"')
         expressions.check_columns(text, node.columns, hidden=node.hidden, of=title(node), where=site.where)
-        for name in expressions.facts(text).functions:
+        facts = expressions.facts(text)
+        for name in facts.functions:
             value = site.lookup(name)
-            if isinstance(value, Udf):
-                found[name] = value
+            if not isinstance(value, Udf):
+                continue
+            if name in facts.in_lambdas:
+                raise PlanError(
+                    f"{name}() is a Python function, and Spark can't call one for each element of an array",
+                    where=site.where,
+                    fix=f"let {name}() take the whole array, or explode it first",
+                )
+            found[name] = value
     return tuple(found.values())
 
 

@@ -21,6 +21,8 @@ class Facts:
 
     columns: tuple[str, ...]
     functions: tuple[str, ...]
+    in_lambdas: frozenset[str]
+    """Functions that a lambda calls: `x -> f(x)`."""
     alias: str | None
     plain: bool
     parsed: bool
@@ -37,9 +39,11 @@ def facts(text: str) -> Facts:
     try:
         tree = sqlglot.parse_one(text, dialect="spark")
     except (SqlglotError, RecursionError):
-        return Facts((), (), None, False, False)
+        return Facts((), (), frozenset(), None, False, False)
     alias = tree.alias if isinstance(tree, exp.Alias) else tree.name if isinstance(tree, exp.Column) else None
-    params = {ident.name.lower() for node in tree.find_all(exp.Lambda) for ident in node.expressions}
+    lambdas = list(tree.find_all(exp.Lambda))
+    params = {ident.name.lower() for node in lambdas for ident in node.expressions}
+    in_lambdas = frozenset(call.name for node in lambdas for call in node.find_all(exp.Anonymous))
     columns: list[str] = []
     for column in tree.find_all(exp.Column):
         first = column.parts[0].name
@@ -48,7 +52,8 @@ def facts(text: str) -> Facts:
         columns.append(first)
     tokens = sqlglot.tokenize(text, dialect="spark")
     functions = [token.text for token, after in pairwise(tokens) if after.text == "("]
-    return Facts(tuple(dict.fromkeys(columns)), tuple(dict.fromkeys(functions)), alias, isinstance(tree, exp.Column), True)
+    names = tuple(dict.fromkeys(functions))
+    return Facts(tuple(dict.fromkeys(columns)), names, in_lambdas, alias, isinstance(tree, exp.Column), True)
 
 
 def check_columns(text: str, columns: Sequence[str], *, hidden: Sequence[str], of: str, where: Where) -> None:
