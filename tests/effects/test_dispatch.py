@@ -348,3 +348,15 @@ def test_the_order_is_kept_when_a_receiver_comes_back(bench: Bench) -> None:
     assert dispatcher.wait_idle(20)
     assert [got.key for got in receiver.log.entries] == ["a", "b", "c"]
     receiver.close()
+
+
+def test_a_thread_that_ends_is_told_to_those_who_ask(bench: Bench) -> None:
+    dispatcher = bench.start(Receiver().effect())
+    assert dispatcher.wait_idle(20)
+    dispatcher.check()
+    bench.clock.micros = "broken"  # type: ignore[assignment]
+    with pytest.raises(HeadraceError, match="not sent any more") as over:
+        dispatcher.wait_idle(20)
+    assert over.value.fix == "start it again"
+    with pytest.raises(HeadraceError, match="not sent any more"):
+        dispatcher.check()

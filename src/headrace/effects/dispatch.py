@@ -89,6 +89,10 @@ class Dispatcher:
         """Waits until nothing is due; what waits for another try, or for a receiver that is away, is not. False: timeout."""
         return self._board.wait_idle([effect.name for effect in self._effects], timeout)
 
+    def check(self) -> None:
+        """Raises what ended one of its threads, if something did."""
+        self._board.check()
+
     def waiting(self) -> dict[str, int]:
         """How many rows of each effect are not sent yet."""
         return self._outbox.waiting() if self._outbox is not None else {}

@@ -65,9 +65,12 @@ class Board:
 
         with self.lock:
             done = self._idle.wait_for(over, timeout)
-            if self._error is not None:
-                raise HeadraceError(f"effects are not sent any more: {self._error}", fix="start it again") from self._error
-            return done
+        self.check()
+        return done
+
+    def check(self) -> None:
+        if self._error is not None:
+            raise HeadraceError(f"effects are not sent any more: {self._error}", fix="start it again") from self._error
 
     def rest(self, name: str, seen: int, idle: bool, seconds: float) -> None:
         """Until a poke that came after `seen`, or the time is over. Idle: nothing was due then."""

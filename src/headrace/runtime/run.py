@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -153,13 +153,19 @@ class _Runner:
         if self.mode == "realtime":
             self._realtime(specs)
         try:
-            with self._effects(specs, wait=until is not None):
-                self._supervise(specs, jobs, until)
+            with self._effects(specs, wait=until is not None) as check_effects:
+                self._supervise(specs, jobs, until, check_effects)
         finally:
             self._close(specs)
         return Summary(tuple(job.total for job in jobs))
 
-    def _supervise(self, specs: Sequence[QuerySpec], jobs: Sequence[Job], until: Literal["now"] | None) -> None:
+    def _supervise(
+        self, specs: Sequence[QuerySpec], jobs: Sequence[Job], until: Literal["now"] | None, check_effects: Callable[[], None]
+    ) -> None:
+        def watch() -> None:
+            self._watch()
+            check_effects()
+
         progress = _GroupProgress(self.connection, specs, self.display)
         for wave in waves(specs) if until else [specs]:
             Supervisor(
@@ -168,7 +174,7 @@ class _Runner:
                 self.stop,
                 on_batch=progress.batch,
                 before_restart=self._reconnect,
-                watch=self._watch,
+                watch=watch,
                 clock=Clock(partial(jvm.pulse, self.spark), partial(jvm.last_pulse, self.spark)),
                 debug=self.debug,
             ).run()
@@ -182,16 +188,19 @@ class _Runner:
                 jvm.unregister_sink(self.spark, spec.id)
 
     @contextmanager
-    def _effects(self, specs: Sequence[QuerySpec], *, wait: bool) -> Generator[None]:
-        """Sends what the queries put into the outbox; with `wait`, all that is due is sent before it ends."""
+    def _effects(self, specs: Sequence[QuerySpec], *, wait: bool) -> Generator[Callable[[], None]]:
+        """Sends what the queries put into the outbox; with `wait`, all that is due is sent before it ends.
+
+        Gives what raises an error if nothing is sent any more.
+        """
         effects = [sink for spec in specs for sink in spec.sinks if isinstance(sink, Effect)]
         if not effects:
-            yield
+            yield lambda: None
             return
         dispatcher = Dispatcher(outbox.path(self.config.state, specs[0].app), effects, say=self.display.say)
         dispatcher.start()
         try:
-            yield
+            yield dispatcher.check
             while wait and not self.stop.is_set() and not dispatcher.wait_idle(timeout=_TICK):
                 pass
         finally:
