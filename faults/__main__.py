@@ -60,6 +60,7 @@ def _faults(args: argparse.Namespace, seed: int) -> dict[str, Callable[[], Repor
         "points": lambda: strikes.crash_points(seed, say),
         "answers": lambda: strikes.lost_answers(seed, say),
         "kills": lambda: strikes.kills(seed, args.kills, args.rows, say),
+        "records": lambda: strikes.bad_records(seed, say),
         "database-points": lambda: strikes.database_points(seed, say),
         "sqlite-points": lambda: strikes.sqlite_points(seed, say),
         "database": lambda: strikes.database(seed, args.database, say),

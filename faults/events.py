@@ -1,4 +1,4 @@
-"""What is fed, from a seed: the i-th event is always the same. Now and then one that nobody can read."""
+"""What is fed, from a seed: the i-th event is always the same. Some can't be read by anybody, some become too large."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ class Event:
     key: str
     amount: int
     poison: bool
+    oversized: bool = False
 
     @property
     def partition(self) -> int:
@@ -24,9 +25,12 @@ class Event:
     def value(self) -> bytes:
         if self.poison:
             return b'{"id": %d, "key": "%s", "amount": "a lot"' % (self.id, self.key.encode())
-        return json.dumps({"id": self.id, "key": self.key, "amount": self.amount}).encode()
+        pad = {"pad": 2_000_000} if self.oversized else {}
+        return json.dumps({"id": self.id, "key": self.key, "amount": self.amount, **pad}).encode()
 
 
-def event(seed: int, i: int) -> Event:
+def event(seed: int, i: int, oversized: float = 0.0) -> Event:
+    """`oversized` is the share of those that become too large."""
     chance = random.Random(seed * 1_000_003 + i)
-    return Event(i, str(chance.randrange(KEYS)), chance.randint(-20, 100), chance.random() < 1 / 2000)
+    key, amount, poison = str(chance.randrange(KEYS)), chance.randint(-20, 100), chance.random() < 1 / 2000
+    return Event(i, key, amount, poison, not poison and amount >= 0 and chance.random() < oversized)

@@ -11,11 +11,13 @@ from faults.events import Event
 
 @dataclass
 class Truth:
-    """After some events: the copies (id -> twice), the sums (key -> count, total), the places of what can't be read."""
+    """After some events: the copies (id -> twice), the sums (key -> count, total), the places of what can't be read, the
+    ids of copies that are too large."""
 
     copies: dict[int, int] = field(default_factory=dict)
     sums: dict[str, tuple[int, int]] = field(default_factory=dict)
     poison: set[tuple[int, int]] = field(default_factory=set)
+    oversized: set[int] = field(default_factory=set)
     offsets: Counter[int] = field(default_factory=Counter)
 
     def add(self, events: Iterable[Event]) -> None:
@@ -27,7 +29,9 @@ class Truth:
                 continue
             n, total = self.sums.get(event.key, (0, 0))
             self.sums[event.key] = (n + 1, total + event.amount)
-            if event.amount >= 0:
+            if event.oversized:
+                self.oversized.add(event.id)
+            elif event.amount >= 0:
                 self.copies[event.id] = event.amount * 2
 
 
@@ -40,6 +44,8 @@ class Found:
     sums: dict[str, tuple[int, int]] = field(default_factory=dict)
     letters: list[tuple[str, int, int]] = field(default_factory=list)
     """Query, partition, offset."""
+    oversized: list[int] = field(default_factory=list)
+    """Ids of dead letters that were too large as copies."""
     open: list[str] = field(default_factory=list)
     """Partitions with a transaction that is not at its end."""
 
@@ -65,5 +71,9 @@ def violations(truth: Truth, found: Found) -> list[str]:
             if letters.pop((query, *place), 0) != 1:
                 wrong.append(f"the dead letter of {query} for {place} is not there once")
     wrong += [f"a dead letter of {letter} that was no poison" for letter in letters]
+    kept = Counter(found.oversized)
+    for id in truth.oversized | kept.keys():
+        if kept[id] != (id in truth.oversized):
+            wrong.append(f"the copy {id} that is too large is there {kept[id]} times")
     wrong += [f"a transaction is open in {place}" for place in found.open]
     return wrong

@@ -27,6 +27,7 @@ from headrace.config import Config
 ROOT = Path(__file__).parent.parent
 APP = Path(__file__).with_name("app.py")
 DATABASE = Path(__file__).with_name("app_database.py")
+LARGE = Path(__file__).with_name("app_large.py")
 HEADRACE = (sys.executable, "-m", "headrace")
 SECONDS = 180.0
 IN, COPIES, SUMS, DEAD = "faults-events", "faults-copies", "faults-sums", "headrace.faults.dead"
@@ -40,9 +41,16 @@ class Rig:
     """One application over one history of events. `code` is the tree whose product runs."""
 
     def __init__(
-        self, seed: int, *, app: Path = APP, code: Path = ROOT, batch: int = 2000, env: Mapping[str, str] | None = None
+        self,
+        seed: int,
+        *,
+        app: Path = APP,
+        code: Path = ROOT,
+        batch: int = 2000,
+        oversized: float = 0.0,
+        env: Mapping[str, str] | None = None,
     ) -> None:
-        self.seed, self.app, self.code, self.batch = seed, app, code, batch
+        self.seed, self.app, self.code, self.batch, self.oversized = seed, app, code, batch, oversized
         self.folder = Path(tempfile.mkdtemp(prefix="headrace-faults-"))
         self.state = self.folder / "state"
         self.env = {"HEADRACE_TRANSACTION_TIMEOUT": "1 minute", **(env or {})}
@@ -64,7 +72,7 @@ class Rig:
     def feed(self, count: int) -> None:
         """The next events of the history, in order."""
         producer = Producer({"bootstrap.servers": self.address, "enable.idempotence": True, "linger.ms": 20, "log_level": 2})
-        events = [event(self.seed, i) for i in range(self.fed, self.fed + count)]
+        events = [event(self.seed, i, self.oversized) for i in range(self.fed, self.fed + count)]
         for one in events:
             while True:
                 try:
@@ -116,15 +124,16 @@ class Rig:
     def found(self) -> Found:
         copies = [(key, row["id"], row["twice"]) for _, key, row in self._rows(COPIES)]
         sums = {key: (row["n"], row["total"]) for _, key, row in self._rows(SUMS)}
-        return Found(copies, sums, self.letters(), self.open())
+        letters = list(self._letters())
+        unread = [(query, partition, offset) for query, topic, partition, offset, _ in letters if topic == IN]
+        oversized = [json.loads(value)["id"] for _, topic, _, _, value in letters if topic == COPIES]
+        return Found(copies, sums, unread, oversized, self.open())
 
-    def letters(self) -> list[tuple[str, int, int]]:
-        """Query, partition and offset of each dead letter."""
-        letters: list[tuple[str, int, int]] = []
+    def _letters(self) -> Iterator[tuple[str, str, int, int, bytes]]:
+        """Query, topic, partition, offset and bytes of each dead letter."""
         for message in self._messages(DEAD):
-            query, _, partition, offset = (message.key() or b"").decode().removeprefix("headrace.faults.").split("/")
-            letters.append((query, int(partition), int(offset)))
-        return letters
+            query, topic, partition, offset = (message.key() or b"").decode().removeprefix("headrace.faults.").split("/")
+            yield query, topic, int(partition), int(offset), message.value() or b""
 
     def violations(self) -> list[str]:
         return violations(self.truth, self.found())

@@ -13,12 +13,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from faults.oracle import Found, violations
-from faults.rig import APP, DATABASE, HEADRACE, ROOT, Along, Rig, Run, Void, rig, strike, wait_for
+from faults.oracle import violations
+from faults.rig import APP, DATABASE, HEADRACE, LARGE, ROOT, Along, Rig, Run, Void, rig, strike, wait_for
 from headrace.broker import embedded
 from tests.effects import kills as effect_kills
 from tests.sinks.servers import Postgres, postgres
@@ -242,6 +242,22 @@ def _kill(at: Rig, run: Run, target: str, share: int, chance: random.Random) -> 
     return run, time.monotonic() - began
 
 
+def bad_records(seed: int, say: Say, *, rows: int = 100_000) -> Report:
+    """Records that nobody can read and rows that are too large, among good ones; and a kill in the middle of it."""
+    report = Report("poison and oversized records, and kill -9")
+    with rig(seed, app=LARGE, batch=rows // 8, oversized=1 / 5000) as at:
+        at.feed(rows)
+        run = at.start()
+        wait_for(lambda: at.count() > 0, "progress")
+        strike(run.find("driver"))
+        run.process.wait(60)
+        at.finish()
+        report.struck = len(at.truth.poison) + len(at.truth.oversized)
+        report.rows = at.fed
+        report.violations = at.violations()
+    return report
+
+
 def database(seed: int, count: int, say: Say) -> Report:
     """kill -9 of PostgreSQL, all its processes at once, while rows go there."""
     report, chance = Report("kill -9 of PostgreSQL"), random.Random(seed)
@@ -274,7 +290,7 @@ def database(seed: int, count: int, say: Say) -> Report:
 def _in_database(at: Rig, rows: Callable[[str], list[Any]]) -> list[str]:
     copies = [(row["key"], row["id"], row["twice"]) for row in rows("SELECT * FROM copies ORDER BY id")]
     sums = {row["key"]: (row["n"], row["total"]) for row in rows("SELECT * FROM sums")}
-    return violations(at.truth, Found(copies, sums, at.letters(), at.open()))
+    return violations(at.truth, replace(at.found(), copies=copies, sums=sums))
 
 
 def _rows(server: Postgres) -> int:

@@ -8,30 +8,29 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 _KEPT = 3
 """A file has about 180 MB; there is one for each classpath, that is for each environment with Headrace in it."""
-_QUIET = "-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off"
 
 
-def options(folder: Path, classpath: Iterable[Path]) -> Sequence[str]:
-    """For a JVM with these jars: to use the file, or to leave one. None where there can be none."""
+def option(folder: Path, classpath: Iterable[Path]) -> str | None:
+    """For a JVM with these jars: to use the file, or to leave one. None where there can't be one."""
     # Settings of the user's own are a folder on the classpath, and Java keeps jars only.
     if "SPARK_CONF_DIR" in os.environ:
-        return ()
+        return None
     file = folder / f"{_digest(classpath)}.jsa"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if _complete(file):
             os.utime(file)
-            return f"-XX:SharedArchiveFile={file}", *_QUIET
+            return f"-XX:SharedArchiveFile={file}"
         _tidy(folder)
     except OSError:
-        return ()
-    return f"-XX:ArchiveClassesAtExit={file}", *_QUIET
+        return None
+    return f"-XX:ArchiveClassesAtExit={file}"
 
 
 def _digest(classpath: Iterable[Path]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shlex
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -63,11 +64,12 @@ def session(
     log4j = log.with_suffix(".log4j2.properties")
     log4j.write_text(_LOG4J.format(file=log))
     options, local = [f"-Dlog4j2.configurationFile={log4j.as_uri()}", "-XX:+UseParallelGC"], master.startswith("local")
-    if local:
-        options += archive.options(cache().parent / "classes", (executable.resolve(), SPARK_JARS, KERNEL, *jars))
+    classes = archive.option(cache().parent / "classes", (executable.resolve(), SPARK_JARS, KERNEL, *jars)) if local else None
+    if classes is not None:
+        options.append(classes)
     settings = {
         "spark.driver.memory": memory,
-        "spark.driver.extraJavaOptions": " ".join(options),
+        "spark.driver.extraJavaOptions": shlex.join(options),
         "spark.sql.warehouse.dir": str(log.parent / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

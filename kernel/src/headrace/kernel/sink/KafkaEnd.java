@@ -114,7 +114,9 @@ public final class KafkaEnd implements End {
     config.put("transactional.id", settings.id);
     config.put("transaction.timeout.ms", settings.timeout);
     config.put("linger.ms", "5");
-    config.put("batch.size", Integer.toString(256 << 10));
+    // What is sent together may not be larger than one record may be, or the broker refuses it and it is sent again in parts.
+    int least = settings.limits.values().stream().mapToInt(limit -> limit).min().orElse(Integer.MAX_VALUE);
+    config.put("batch.size", Integer.toString(Math.min(256 << 10, least)));
     config.put("buffer.memory", Long.toString(128L << 20));
     config.put("max.request.size", Integer.toString(100 << 20));
     KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
