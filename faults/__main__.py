@@ -7,6 +7,7 @@ import random
 import re
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from datetime import date
 from functools import partial
@@ -40,7 +41,12 @@ def main() -> int:
     for name in chosen:
         print(f"{name} ...", flush=True)
         began = time.monotonic()
-        reports.append(faults[name]())
+        try:
+            reports.append(faults[name]())
+        except Exception as e:
+            # The other faults are worth knowing all the same.
+            traceback.print_exc()
+            reports.append(Report(name, violations=[f"{name} did not come to its end: {e}"]))
         print(f"{name}: {_sentence(reports[-1])}, in {time.monotonic() - began:.0f} s", flush=True)
     print(table(reports))
     if not args.only:
