@@ -260,7 +260,7 @@ def _reader(address: str, **more: Any) -> Consumer:
     return Consumer(
         {
             "bootstrap.servers": address,
-            "group.id": "faults",
+            "group.id": "along",
             "enable.auto.commit": False,
             "isolation.level": "read_committed",
             "auto.offset.reset": "earliest",

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from headrace.broker import groups, send, topics
@@ -95,3 +97,10 @@ def test_a_broker_that_is_gone_is_a_broker_error(free_port: int, monkeypatch: py
     monkeypatch.setattr(topics, "SECONDS", 1.0)
     with pytest.raises(BrokerError, match="no Kafka broker answers at"):
         topics.names(Connection(f"127.0.0.1:{free_port}"))
+
+
+@pytest.mark.timeout(30)
+def test_a_commit_does_not_wait_for_a_broker_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as mute, pytest.raises(BrokerError, match="can't commit offsets"):
+        groups.commit(Connection(f"127.0.0.1:{mute.getsockname()[1]}"), "someone", {("topic", 0): 0})

@@ -42,7 +42,9 @@ def commit(connection: Connection, group: str, offsets: Mapping[tuple[str, int],
 
 def _commit(connection: Connection, group: str, parts: list[TopicPartition]) -> KafkaError | None:
     try:
-        asked = connection.admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, parts)])
+        # The default is a minute, in which a run that notes its progress would not see what becomes of its queries.
+        of = [ConsumerGroupTopicPartitions(group, parts)]
+        asked = connection.admin.alter_consumer_group_offsets(of, request_timeout=SECONDS)
         done: list[TopicPartition] = asked[group].result().topic_partitions
     except KafkaException as e:
         return e.args[0]
