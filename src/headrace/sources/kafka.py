@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace.broker.client import Connection
 from headrace.plan.nodes import Source
 
-# More at a time is not faster: it lives until the garbage collector has moved it twice, and then has to go through all of the heap.
+# More at a time is not faster: it lives until the garbage collector has moved it twice, and then it goes through the heap.
 FETCH = {"kafka.max.poll.records": "5000", "kafka.max.partition.fetch.bytes": "2097152"}
 IN_BATCHES = {"kafka.fetch.min.bytes": "262144", "kafka.fetch.max.wait.ms": "20"}
 AT_ONCE = {"kafka.fetch.min.bytes": "1"}
