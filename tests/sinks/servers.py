@@ -66,6 +66,8 @@ class Postgres:
     def kill(self) -> None:
         """kill -9 of all its processes, and not before they are gone."""
         first = (self.server.pgdata / "postmaster.pid").read_text().split()[0]
+        # It starts no more of them while they are counted.
+        os.kill(int(first), signal.SIGSTOP)
         everyone = [first, *Path(f"/proc/{first}/task/{first}/children").read_text().split()]
         for pid in everyone:
             with suppress(ProcessLookupError):
