@@ -44,7 +44,7 @@ test: setup lint
 soak: setup
 	@$(RUN)/pytest -m soak --durations=12
 
-# Breaks it on purpose, for about an hour.
+# Breaks it on purpose, for about an hour and a half.
 faults: setup
 	@$(RUN)/python -m faults
 
