@@ -215,6 +215,22 @@ def test_what_comes_in_goes_out_or_is_filtered_or_dead(project: Any, topic: str,
     assert len(dead.letters(project.connection, app.name)) == 92
 
 
+def test_a_damaged_file_of_a_checkpoint_is_told_at_once(project: Any, topic: str, tmp_path: Path) -> None:
+    copies = Copies(project, topic, tmp_path)
+    copies.put(1)
+    copies.run()
+    file = copies.place / "offsets" / str(copies.batches()[-1])
+    good = file.read_bytes()
+    file.write_bytes(bytes(len(good)))
+    copies.put(2)
+    with pytest.raises(StateError, match="is damaged: Checksum error") as refused:
+        copies.run()
+    assert "bring it back from a copy" in str(refused.value)
+    file.write_bytes(good)
+    copies.run()
+    assert copies.written() == Counter([1, 2])
+
+
 def test_a_setting_that_a_checkpoint_depends_on_can_not_change(project: Any, topic: str, tmp_path: Path) -> None:
     copies = Copies(project, topic, tmp_path)
     copies.put(1)

@@ -49,7 +49,11 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
             fix=f"make rows smaller, or raise max.message.bytes of {', '.join(spec.topics)}",
         )
         return Verdict(error, lasting=True)
-    if "Incomplete log file" in failure.text or "CANNOT_LOAD_STATE_STORE" in failure.condition:
+    if (
+        "Incomplete log file" in failure.text
+        or "CANNOT_LOAD_STATE_STORE" in failure.condition
+        or any(name.endswith("ChecksumException") for name in failure.classes)
+    ):
         error = StateError(
             f"the checkpoint of query {spec.name!r} is damaged: {failure.sentence}",
             where=spec.where,
