@@ -74,6 +74,9 @@ class Postgres:
                 os.kill(int(pid), signal.SIGKILL)
         while any(_runs(pid) for pid in everyone):
             pass
+        # Nobody may have taken note of its end yet, and then PostgreSQL holds the first one for alive.
+        for lock in ("postmaster.pid", f".s.PGSQL.{self.port}.lock"):
+            (self.server.pgdata / lock).unlink(missing_ok=True)
 
     def _ctl(self, *words: str) -> None:
         pgexec("pg_ctl", ("-D", str(self.server.pgdata), *words), bin_path=self.server.bin_path, user=self.server.system_user)
