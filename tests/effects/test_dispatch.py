@@ -350,11 +350,11 @@ def test_the_order_is_kept_when_a_receiver_comes_back(bench: Bench) -> None:
     receiver.close()
 
 
-def test_a_thread_that_ends_is_told_to_those_who_ask(bench: Bench) -> None:
+def test_a_thread_that_ends_is_told_to_those_who_ask(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     dispatcher = bench.start(Receiver().effect())
     assert dispatcher.wait_idle(20)
     dispatcher.check()
-    bench.clock.micros = "broken"  # type: ignore[assignment]
+    monkeypatch.setattr(bench.clock, "micros", "broken")
     with pytest.raises(HeadraceError, match="not sent any more") as over:
         dispatcher.wait_idle(20)
     assert over.value.fix == "start it again"
