@@ -65,12 +65,10 @@ public final class DeadLetters extends AccumulatorV2<Letter, Map<String, Letter>
     return false;
   }
 
-  /** The letters of a batch that is being written, in which so many rows were too large for their topic. */
-  List<Letter> take(long batch, int oversized) {
-    List<Letter> taken = take();
-    if (!taken.isEmpty()) counts.put(batch, taken.size());
+  /** A batch had so many letters, and so many rows that were too large for their topic. */
+  void note(long batch, int letters, int oversized) {
+    if (letters > 0) counts.put(batch, letters);
     if (oversized > 0) this.oversized.put(batch, oversized);
-    return taken;
   }
 
   /** How many records of a batch could not be used; asked once. */

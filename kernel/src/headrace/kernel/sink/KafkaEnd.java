@@ -75,11 +75,11 @@ public final class KafkaEnd implements End {
 
   /** What was told so far, by itself. What can't be written now is kept for the next time. */
   void bury(Batch batch) {
-    if (dead == null || dead.isZero()) return;
-    List<Letter> letters = List.copyOf(dead.value().values());
+    List<Letter> letters = dead == null ? List.of() : dead.take();
+    if (letters.isEmpty()) return;
     try {
       if (next == null) begin();
-      writing(batch).commitLetters();
+      writing(batch).commitLetters(letters);
     } catch (RuntimeException e) {
       letters.forEach(dead::add);
       next = null;

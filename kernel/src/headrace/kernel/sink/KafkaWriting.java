@@ -112,7 +112,7 @@ final class KafkaWriting implements Writing {
   @Override
   public void commit(List<Serializable> notes, Mark mark) {
     for (Serializable note : notes) KafkaPen.unpack(note, this::send);
-    if (end.dead != null) bury();
+    if (end.dead != null) bury(end.dead.take());
     if (!begun) {
       end.unused(producer);
       return;
@@ -129,8 +129,8 @@ final class KafkaWriting implements Writing {
   }
 
   /** Nothing else, and no mark: the letters of a batch whose rows another sink has written. */
-  void commitLetters() {
-    bury();
+  void commitLetters(List<Letter> letters) {
+    bury(letters);
     producer.flush();
     check();
     producer.commitTransaction();
@@ -138,14 +138,15 @@ final class KafkaWriting implements Writing {
   }
 
   /** The dead letters of the batch, with the bytes and headers of the records as they are in the log. */
-  private void bury() {
+  private void bury(List<Letter> letters) {
+    end.dead.note(batch.number(), letters.size(), oversized.size());
     Map<TopicPartition, TreeMap<Long, Letter>> places = new HashMap<>();
-    for (Letter letter : end.dead.take(batch.number(), oversized.size())) {
+    for (Letter letter : letters) {
       places.computeIfAbsent(new TopicPartition(letter.topic(), letter.partition()), place -> new TreeMap<>()).put(letter.offset(), letter);
     }
     if (!places.isEmpty()) {
       try (KafkaConsumer<byte[], byte[]> consumer = end.consumer("read_uncommitted")) {
-        places.forEach((place, letters) -> bury(consumer, place, letters));
+        places.forEach((place, there) -> bury(consumer, place, there));
       }
     }
     oversized.forEach((letter, record) -> bury(letter, record.key(), record.value(), null));
