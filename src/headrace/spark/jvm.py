@@ -330,9 +330,9 @@ def pair(left: StructType, right: StructType) -> StructType:
     return StructType([StructField("left", left), StructField("right", right)])
 
 
-def scatter(blocks: DataFrame, before: StructType, after: StructType, *, pairs: bool) -> DataFrame:
+def scatter(blocks: DataFrame, before: StructType, after: StructType, *, pairs: bool, at_once: bool) -> DataFrame:
     """An operator's blocks -> its changes, one a row, with the rows before and after as structs of these types."""
-    out = _operators(blocks).scatter(blocks._jdf, before.json(), after.json(), pairs)  # pyright: ignore
+    out = _operators(blocks).scatter(blocks._jdf, before.json(), after.json(), pairs, at_once)  # pyright: ignore
     return DataFrame(out, blocks.sparkSession)
 
 

@@ -41,6 +41,14 @@ appender.file.strategy.type = DefaultRolloverStrategy
 appender.file.strategy.max = 3
 """
 
+JAVA = (
+    "-XX:+UseParallelGC",
+    # Spark plans every batch anew with much code that is called a few thousand times: by default Java would spend a core on
+    # optimising it while records wait. What is called for each record gets there all the same.
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+)
 STATE: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
@@ -63,7 +71,7 @@ def session(
     log.parent.mkdir(parents=True, exist_ok=True)
     log4j = log.with_suffix(".log4j2.properties")
     log4j.write_text(_LOG4J.format(file=log))
-    options, local = [f"-Dlog4j2.configurationFile={log4j.as_uri()}", "-XX:+UseParallelGC"], master.startswith("local")
+    options, local = [f"-Dlog4j2.configurationFile={log4j.as_uri()}", *JAVA], master.startswith("local")
     classes = archive.option(cache().parent / "classes", (executable.resolve(), SPARK_JARS, KERNEL, *jars)) if local else None
     if classes is not None:
         options.append(classes)
@@ -76,7 +84,7 @@ def session(
         "spark.sql.shuffle.partitions": str(cores(master)),
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.extensions": "headrace.kernel.time.Extensions",
+        "spark.sql.extensions": "headrace.kernel.Extensions",
         **STATE,
         **(_local((KERNEL, *jars)) if local else {"spark.jars": ",".join(map(str, (KERNEL, *jars)))}),
         **(more or {}),
@@ -121,6 +129,10 @@ def _local(jars: tuple[Path, ...]) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.hadoop.fs.file.impl": "headrace.kernel.LocalDisk",
         "spark.sql.streaming.checkpointFileManagerClass": "headrace.kernel.Checkpoints",
+        # What is shuffled does not leave the machine, and a lost task is not run again but the batch.
+        "spark.shuffle.checksum.enabled": "false",
+        "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
+        "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "false",
     }
 
 

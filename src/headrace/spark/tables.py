@@ -101,7 +101,7 @@ class Kernel:
             F.coalesce(F.sum(F.when(F.col("kind") == code, F.col("many"))), F.lit(0)).alias(what)
             for what, code in _LEFT_OUT.items()
         ]
-        return jvm.scatter(told.observe(name, *counts), before, after, pairs=pairs)
+        return jvm.scatter(told.observe(name, *counts), before, after, pairs=pairs, at_once=self.at_once)
 
     def changes(
         self, out: DataFrame, node: Node, type: StructType, opened: Callable[[DataFrame], DataFrame] | None = None

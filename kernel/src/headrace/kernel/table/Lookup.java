@@ -58,6 +58,7 @@ final class Lookup extends Operator {
     return new Iterator<>() {
       private byte[] bytes = {};
       private Block block = new Block(bytes);
+      private int at = 0;
       private byte[] next = advance();
 
       /** No more than is enough at a time: what is small is still in the processor's cache when it is read. */
@@ -70,7 +71,8 @@ final class Lookup extends Operator {
             block = new Block(bytes);
             continue;
           }
-          Kept row = from.length == 0 ? rows[0] : rows[upTo(from, block.time())];
+          at = upTo(from, block.time(), at);
+          Kept row = rows[at];
           if (row.present() || outer) {
             if (out == null) out = new BlockBuilder(1024 + Math.min(bytes.length, ENOUGH));
             block.copyAfterAsBefore(out, OUT, block.time(), row.present() ? row.version() : Block.NO_VERSION, row.row());
@@ -94,10 +96,15 @@ final class Lookup extends Operator {
     };
   }
 
-  /** How many of the times, which are in order, are not after this one. */
-  private static int upTo(long[] times, long time) {
+  /** How many of the times, which are in order, are not after this one. Most often as many as for the event before, or one more. */
+  private static int upTo(long[] times, long time, int last) {
     int low = 0;
     int high = times.length;
+    if (last == 0 || times[last - 1] <= time) {
+      low = last;
+      if (last == times.length || times[last] > time) return last;
+      if (last + 1 == times.length || times[last + 1] > time) return last + 1;
+    }
     while (low < high) {
       int middle = (low + high) >>> 1;
       if (times[middle] <= time) low = middle + 1;

@@ -22,9 +22,9 @@ public final class Operators {
   }
 
   /** With {@code pairs}, the rows are {@link Pair}s and the types structs of two. */
-  public static Dataset<Row> scatter(Dataset<Row> blocks, String before, String after, boolean pairs) {
+  public static Dataset<Row> scatter(Dataset<Row> blocks, String before, String after, boolean pairs, boolean atOnce) {
     StructType type = Scatter.type((StructType) DataType.fromJson(before), (StructType) DataType.fromJson(after));
-    return blocks.select(Scatter.column(functions.col("block"), type, pairs).as(type.fieldNames()));
+    return blocks.select(Scatter.column(functions.col("block"), type, pairs, atOnce).as(type.fieldNames()));
   }
 
   public static Dataset<Row> newest(Dataset<Row> blocks, boolean remember, boolean nullKeys, boolean net, OutputMode mode) {

@@ -2,30 +2,35 @@ package headrace.kernel.table;
 
 import java.io.Serializable;
 import java.util.Arrays;
-import java.util.Iterator;
-import java.util.List;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Generator;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
-import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback;
 import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
 import org.apache.spark.sql.classic.ExpressionUtils;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import scala.Enumeration;
 import scala.collection.IterableOnce;
+import scala.collection.Iterator;
+import scala.collection.Iterator$;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** What a generator of rows needs to be one of Spark's. */
-abstract class TableGenerator extends Expression implements Generator, CodegenFallback, Serializable {
+/**
+ * Rows of a task -> other rows. In Spark's plan it is a generator; what runs is {@link TableExec}. Only in real-time mode, which allows no
+ * operators but Spark's own, and where every row goes on at once, it runs as a generator.
+ */
+abstract class TableGenerator extends Expression implements Generator, Serializable {
+  protected final boolean atOnce;
   private final Seq<Expression> children;
   private Seq<Enumeration.Value> patterns;
 
-  TableGenerator(Seq<Expression> children) {
+  TableGenerator(boolean atOnce, Seq<Expression> children) {
+    this.atOnce = atOnce;
     this.children = children;
     Generator.$init$(this);
   }
@@ -34,15 +39,13 @@ abstract class TableGenerator extends Expression implements Generator, CodegenFa
     return CollectionConverters.asScala(Arrays.stream(columns).map(ExpressionUtils::expression).toList()).toSeq();
   }
 
-  static IterableOnce<InternalRow> iterator(Iterator<InternalRow> rows) {
-    return CollectionConverters.asScala(rows);
-  }
-
-  static IterableOnce<InternalRow> none() {
-    return iterator(List.<InternalRow>of().iterator());
-  }
-
   protected abstract TableGenerator with(Seq<Expression> children);
+
+  /** The same for rows of these columns. */
+  abstract TableGenerator on(Seq<Attribute> input);
+
+  /** What comes of a task's rows. A row is good until the next one. */
+  abstract Iterator<InternalRow> rows(Iterator<InternalRow> input);
 
   @Override
   public Seq<Expression> children() {
@@ -80,8 +83,18 @@ abstract class TableGenerator extends Expression implements Generator, CodegenFa
   }
 
   @Override
+  public IterableOnce<InternalRow> eval(InternalRow input) {
+    return rows(Iterator$.MODULE$.single(input));
+  }
+
+  @Override
+  public boolean supportCodegen() {
+    return false;
+  }
+
+  @Override
   public ExprCode doGenCode(CodegenContext context, ExprCode code) {
-    return CodegenFallback.super.doGenCode(context, code);
+    throw new UnsupportedOperationException();
   }
 
   @Override

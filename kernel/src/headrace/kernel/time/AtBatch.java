@@ -7,7 +7,7 @@ import scala.PartialFunction;
 import scala.runtime.AbstractPartialFunction;
 
 /** Tells the gates of a plan, each time a batch is planned, the watermark of that batch. */
-final class AtBatch extends Rule<LogicalPlan> {
+public final class AtBatch extends Rule<LogicalPlan> {
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
     Moment moment = Moment.now();

@@ -1,22 +1,27 @@
 package headrace.kernel.table;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.NoSuchElementException;
 import java.util.TreeMap;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.Test;
-import scala.collection.IterableOnce;
+import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -33,8 +38,12 @@ class GatherTest {
     return CollectionConverters.asScala(references).toSeq();
   }
 
-  private static Gather gather(boolean atOnce) {
-    return new Gather(atOnce, references(COLUMNS));
+  private static Iterator<InternalRow> gather(boolean atOnce, InternalRow... rows) {
+    return new Gather(atOnce, references(COLUMNS)).rows(input(rows));
+  }
+
+  private static Iterator<InternalRow> input(InternalRow... rows) {
+    return CollectionConverters.asScala(List.of(rows).iterator());
   }
 
   private static Object key(String key) {
@@ -50,9 +59,9 @@ class GatherTest {
   }
 
   /** By key: the changes of its block, {@code before > after}. */
-  private static Map<String, List<String>> blocks(IterableOnce<InternalRow> rows) {
+  private static Map<String, List<String>> blocks(Iterator<InternalRow> rows) {
     Map<String, List<String>> blocks = new TreeMap<>();
-    CollectionConverters.asJava(rows.iterator()).forEachRemaining(row -> {
+    CollectionConverters.asJava(rows).forEachRemaining(row -> {
       List<String> changes = new ArrayList<>();
       for (Change change : Driven.changes(List.of(row.getBinary(1)))) {
         assertEquals(1, change.side());
@@ -72,51 +81,62 @@ class GatherTest {
 
   @Test
   void changesOfOneKeyTravelTogether() {
-    Gather gather = gather(false);
-    assertEquals(Map.of(), blocks(gather.eval(change(null, null, "k", "a", 1))));
-    assertEquals(Map.of(), blocks(gather.eval(change(null, null, "l", "b", 2))));
-    assertEquals(Map.of(), blocks(gather.eval(change("k", "a", "k", "c", 3))));
-    assertEquals(Map.of(), blocks(gather.eval(change("k", "c", null, null, 4))));
-    assertEquals(Map.of("k", List.of("- > a 1", "a > c 3", "c > - 4"), "l", List.of("- > b 2")), blocks(gather.terminate()));
-    assertEquals(Map.of(), blocks(gather.terminate()));
+    Iterator<InternalRow> blocks =
+        gather(
+            false,
+            change(null, null, "k", "a", 1), change(null, null, "l", "b", 2), change("k", "a", "k", "c", 3), change("k", "c", null, null, 4));
+    assertEquals(Map.of("k", List.of("- > a 1", "a > c 3", "c > - 4"), "l", List.of("- > b 2")), blocks(blocks));
+    assertFalse(blocks.hasNext());
+    assertThrows(NoSuchElementException.class, blocks::next);
   }
 
   @Test
   void aRowThatMovesToAnotherKeyIsADeleteThereAndAnInsertHere() {
-    Gather gather = gather(false);
-    gather.eval(change("k", "a", "l", "b", 1));
-    assertEquals(Map.of("k", List.of("a > - 1"), "l", List.of("- > b 1")), blocks(gather.terminate()));
+    Map<String, List<String>> moved = blocks(gather(false, change("k", "a", "l", "b", 1)));
+    assertEquals(Map.of("k", List.of("a > - 1"), "l", List.of("- > b 1")), moved);
   }
 
   @Test
   void aDeleteAsItComesHasOnlyAKey() {
-    Gather gather = gather(false);
-    gather.eval(change(null, null, "k", null, 1));
-    assertEquals(Map.of("k", List.of("- > - 1")), blocks(gather.terminate()));
+    assertEquals(Map.of("k", List.of("- > - 1")), blocks(gather(false, change(null, null, "k", null, 1))));
   }
 
+  /** The input may wait for rows that are not there yet. */
   @Test
   void atOnceNothingWaits() {
-    Gather gather = gather(true);
-    assertEquals(Map.of("k", List.of("- > a 1")), blocks(gather.eval(change(null, null, "k", "a", 1))));
-    var moved = blocks(gather.eval(change("k", "a", "l", "b", 2)));
-    assertEquals(Map.of("k", List.of("a > - 2"), "l", List.of("- > b 2")), moved);
-    assertEquals(Map.of(), blocks(gather.terminate()));
+    List<InternalRow> coming = new ArrayList<>(List.of(change(null, null, "k", "a", 1), change("k", "a", "l", "b", 2)));
+    Iterator<InternalRow> input = CollectionConverters.asScala(new java.util.Iterator<>() {
+      @Override
+      public boolean hasNext() {
+        return !coming.isEmpty();
+      }
+
+      @Override
+      public InternalRow next() {
+        return coming.remove(0);
+      }
+    });
+    Iterator<InternalRow> blocks = new Gather(true, references(COLUMNS)).rows(input);
+    assertTrue(blocks.hasNext());
+    assertEquals(1, coming.size());
+    blocks.next();
+    assertEquals(Map.of("k", List.of("a > - 2"), "l", List.of("- > b 2")), blocks(blocks));
   }
 
   @Test
   void aTaskWithoutRowsGivesNothing() {
-    assertEquals(Map.of(), blocks(gather(false).terminate()));
+    assertEquals(Map.of(), blocks(gather(false)));
   }
 
   @Test
   void largeBlocksDoNotWaitForTheEnd() {
-    Gather gather = gather(false);
     String large = "x".repeat(1 << 20);
-    int given = 0;
-    for (int i = 0; i < 40; i++) given += blocks(gather.eval(change(null, null, "k", large, i))).size();
-    assertEquals(2, given);
-    assertEquals(40 - 2 * 16, blocks(gather.terminate()).get("k").size());
+    InternalRow[] rows = new InternalRow[10];
+    for (int i = 0; i < 10; i++) rows[i] = change(null, null, "k", large, i);
+    List<Integer> given = new ArrayList<>();
+    Iterator<InternalRow> blocks = gather(false, rows);
+    while (blocks.hasNext()) given.add(Driven.changes(List.of(blocks.next().getBinary(1))).size());
+    assertEquals(List.of(4, 4, 2), given);
   }
 
   @Test
@@ -130,12 +150,11 @@ class GatherTest {
       for (int j = 3; j < 7; j++) values[i + j] = (long) j;
       values[i + 8] = row("r" + i / 9);
     }
-    Gather gather = new Gather(false, references(two));
-    gather.eval(Rows.of(two, values).row());
+    InternalRow both = Rows.of(two, values).row();
     values[1] = null;
-    gather.eval(Rows.of(two, values).row());
+    Iterator<InternalRow> blocks = new Gather(false, references(two)).rows(input(both, Rows.of(two, values).row()));
     List<String> sides = new ArrayList<>();
-    CollectionConverters.asJava(gather.terminate().iterator()).forEachRemaining(row -> {
+    CollectionConverters.asJava(blocks).forEachRemaining(row -> {
       var changes = Driven.changes(List.of(row.getBinary(1)));
       for (Change change : changes) sides.add(change.side() + " " + text(change.after()) + " of " + changes.size());
     });
@@ -144,18 +163,16 @@ class GatherTest {
 
   @Test
   void whatHasNoSideIsNoChange() {
-    Gather gather = gather(false);
-    gather.eval(Rows.of(COLUMNS, null, key("k"), null, 20L, 10L, 30L, 1L, null, row("a")).row());
-    assertEquals(Map.of(), blocks(gather.terminate()));
+    assertEquals(Map.of(), blocks(gather(false, Rows.of(COLUMNS, null, key("k"), null, 20L, 10L, 30L, 1L, null, row("a")).row())));
   }
 
   private static Scatter scatter(StructType type, boolean pairs) {
-    return new Scatter(Scatter.type(type, type), pairs, references(DataTypes.BinaryType));
+    return new Scatter(Scatter.type(type, type), pairs, false, references(DataTypes.BinaryType));
   }
 
   private static void each(Scatter scatter, byte[] block, Consumer<InternalRow> row) {
     InternalRow input = Rows.of(new DataType[] {DataTypes.BinaryType}, (Object) block).row();
-    CollectionConverters.asJava(scatter.eval(input).iterator()).forEachRemaining(row);
+    CollectionConverters.asJava(scatter.rows(input(input))).forEachRemaining(row);
   }
 
   @Test
@@ -171,6 +188,27 @@ class GatherTest {
       rows.add(row.getLong(0) + " " + row.getLong(1) + " " + String.join(" ", version, "" + row.getLong(3), before, after));
     });
     assertEquals(List.of("2 3 4 5 a null", "2 3 null 5 null b"), rows);
+  }
+
+  /** Spark gives every row in the same buffer. */
+  @Test
+  void scatterAsksForABlockOnlyWhenTheOneBeforeIsDone() {
+    UnsafeRow buffer = new UnsafeRow(1);
+    buffer.pointTo(new byte[512], 512);
+    java.util.Iterator<InternalRow> blocks =
+        Stream.of("a", "b", "c").<InternalRow>map(name -> {
+          BlockBuilder builder = new BlockBuilder(0);
+          builder.add(new Change((byte) 0, 1, 0, 0, 0, null, Rows.of(name).bytes()));
+          builder.add(new Change((byte) 0, 1, 0, 0, 0, null, Rows.of(name + name).bytes()));
+          byte[] row = Rows.of(new DataType[] {DataTypes.BinaryType}, (Object) builder.build()).bytes();
+          System.arraycopy(row, 0, (byte[]) buffer.getBaseObject(), 0, row.length);
+          return buffer;
+        }).iterator();
+    List<String> names = new ArrayList<>();
+    Iterator<InternalRow> rows = scatter(KEY, false).rows(CollectionConverters.asScala(blocks));
+    while (rows.hasNext()) names.add(rows.next().getStruct(5, 1).getString(0));
+    assertEquals(List.of("a", "aa", "b", "bb", "c", "cc"), names);
+    assertThrows(NoSuchElementException.class, rows::next);
   }
 
   @Test

@@ -1,5 +1,8 @@
-package headrace.kernel.time;
+package headrace.kernel;
 
+import headrace.kernel.table.Planning;
+import headrace.kernel.time.AtBatch;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
@@ -11,8 +14,15 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
     extensions.injectOptimizerRule(
         new AbstractFunction1<>() {
           @Override
-          public AtBatch apply(org.apache.spark.sql.SparkSession session) {
+          public AtBatch apply(SparkSession session) {
             return new AtBatch();
+          }
+        });
+    extensions.injectPlannerStrategy(
+        new AbstractFunction1<>() {
+          @Override
+          public Planning apply(SparkSession session) {
+            return new Planning();
           }
         });
     return BoxedUnit.UNIT;

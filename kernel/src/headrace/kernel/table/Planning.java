@@ -1,0 +1,51 @@
+package headrace.kernel.table;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Generate;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.SparkStrategy;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** Has {@link Gather} and {@link Scatter} run as {@link TableExec}, together with the projection of what they give. */
+public final class Planning extends SparkStrategy {
+  @Override
+  public Seq<SparkPlan> apply(LogicalPlan plan) {
+    if (plan instanceof Project project && project.child() instanceof Generate generate) {
+      return planned(generate, project.projectList(), project.references());
+    }
+    if (plan instanceof Generate generate) {
+      List<NamedExpression> all = new ArrayList<>(CollectionConverters.asJava(generate.output()));
+      return planned(generate, seq(all), generate.outputSet());
+    }
+    return none();
+  }
+
+  /** None if it is left to Spark, or if columns of its input are still of use behind it. */
+  private Seq<SparkPlan> planned(Generate generate, Seq<NamedExpression> columns, AttributeSet used) {
+    if (!(generate.generator() instanceof TableGenerator generator) || generator.atOnce) return none();
+    if (!used.subsetOf(generate.producedAttributes())) return none();
+    return seq(List.of(new TableExec(generator, generate.qualifiedGeneratorOutput(), columns, planLater(input(generate)))));
+  }
+
+  /** A projection that Spark has put there only to leave out columns would copy each block for that. */
+  private static LogicalPlan input(Generate generate) {
+    boolean pruned = generate.generator() instanceof Scatter && generate.child() instanceof Project;
+    if (!pruned) return generate.child();
+    Project project = (Project) generate.child();
+    return project.outputSet().subsetOf(project.child().outputSet()) ? project.child() : project;
+  }
+
+  private static Seq<SparkPlan> none() {
+    return seq(List.of());
+  }
+
+  private static <T> Seq<T> seq(List<T> items) {
+    return CollectionConverters.asScala(items).toSeq();
+  }
+}
