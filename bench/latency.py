@@ -176,6 +176,7 @@ def table(connection: Connection, folder: Path) -> str:
         short = measure(connection, folder, job, batch=10, seconds=60)
         cells = [batches.p50, batches.p99, steady.p50, steady.p99, statistics.median(short.gaps), max(short.gaps)]
         lines.append(f"| {title} | {' | '.join(f'{cell:,.1f}' if cell < 100 else f'{cell:,.0f}' for cell in cells)} |")
+        print("  " + lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)
 
 
