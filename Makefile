@@ -38,7 +38,7 @@ lint: setup
 	@$(RUN)/lint-imports
 
 test: setup lint
-	@$(RUN)/pytest -n 2 --dist loadfile --durations=25
+	@$(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=25
 
 # What takes too long for every change.
 soak: setup

@@ -39,7 +39,7 @@ from headrace.sinks.files import Files
 from headrace.sources import kafka as kafka_source
 from headrace.spark import ends, jvm, realtime
 from headrace.spark.compile import Compiled, compile, explain
-from headrace.spark.session import cores, session
+from headrace.spark.session import THROUGHPUT, cores, session
 
 if TYPE_CHECKING:
     from headrace.app import App
@@ -103,13 +103,15 @@ def start(name: str, config: Config, display: Display, mode: Mode = "batches") -
     with ThreadPoolExecutor(1) as pool:
         broker = pool.submit(connect.connect, config, display.say)
         display.say("starting Spark ...")
+        at_once = mode == "realtime"
         spark = session(
             f"headrace-{name}",
-            master=realtime.master(config.master) if mode == "realtime" else config.master,
+            master=realtime.master(config.master) if at_once else config.master,
             memory=config.driver_memory,
             jars=tuple(jars.connector_jars()),
             log=_log(config, name),
-            more=realtime.settings(config.master) if mode == "realtime" else None,
+            java_options=() if at_once else THROUGHPUT,
+            more=realtime.settings(config.master) if at_once else None,
         )
         return spark, broker.result()
 

@@ -41,14 +41,14 @@ appender.file.strategy.type = DefaultRolloverStrategy
 appender.file.strategy.max = 3
 """
 
-JAVA = (
-    "-XX:+UseParallelGC",
-    # Spark plans every batch anew with much code that is called a few thousand times: by default Java would spend a core on
-    # optimising it while records wait. What is called for each record gets there all the same.
+THROUGHPUT = (
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
     "-XX:Tier4CompileThreshold=150000",
 )
+"""Spark plans every batch anew with much code that is called a few thousand times: by default Java would spend a core on
+optimising it while records wait. What is called for each record is optimised all the same, but too late for real-time mode."""
+
 STATE: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
@@ -61,7 +61,14 @@ STATE: Mapping[str, str] = {
 
 
 def session(
-    name: str, *, master: str, memory: str = "2g", jars: tuple[Path, ...] = (), log: Path, more: Mapping[str, str] | None = None
+    name: str,
+    *,
+    master: str,
+    memory: str = "2g",
+    jars: tuple[Path, ...] = (),
+    log: Path,
+    java_options: tuple[str, ...] = THROUGHPUT,
+    more: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """Starts Spark, quietly: what the JVM has to say goes to the file `log`."""
     executable = java.require_java()
@@ -71,7 +78,8 @@ def session(
     log.parent.mkdir(parents=True, exist_ok=True)
     log4j = log.with_suffix(".log4j2.properties")
     log4j.write_text(_LOG4J.format(file=log))
-    options, local = [f"-Dlog4j2.configurationFile={log4j.as_uri()}", *JAVA], master.startswith("local")
+    options = [f"-Dlog4j2.configurationFile={log4j.as_uri()}", "-XX:+UseParallelGC", *java_options]
+    local = master.startswith("local")
     classes = archive.option(cache().parent / "classes", (executable.resolve(), SPARK_JARS, KERNEL, *jars)) if local else None
     if classes is not None:
         options.append(classes)
