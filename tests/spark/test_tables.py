@@ -10,8 +10,13 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import headrace as hr
+from headrace.broker.client import Connection
+from headrace.plan import realtime as plan_realtime
+from headrace.sources import kafka
+from headrace.spark.compile import compile
 from headrace.testing import Driver, at
 from tests.spark.histories import HISTORIES, Record, Row, assert_same, duck, new_seed, newest, play, settled, split
 
@@ -472,3 +477,23 @@ def as_of(records: Iterable[Record]) -> Iterator[Row]:
         row = max(known, key=lambda price: price[:2])[2] if known else None
         found = {"ver": row["ver"], "p": row["p"], "version": row["ver"]} if row else {"ver": None, "p": None, "version": None}
         yield {"i": trade["i"], "sym": trade["sym"], **found}
+
+
+def test_blocks_are_made_by_an_operator_of_the_kernel_and_in_real_time_by_spark(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app = hr.App("plans")
+    names = app.table("names", key="key", schema="key string, name string")
+    app.stream("events", schema="key string").join(names, on="key").to("out")
+
+    def plan(*, realtime: bool) -> str:
+        (spec,) = plan_realtime.queries(app.queries()) if realtime else app.queries()
+        compile(
+            spec, lambda node: kafka.read(spark, node, Connection("127.0.0.1:1"), batch=1000), realtime=realtime
+        ).rows.explain()
+        return capsys.readouterr().out
+
+    batches, realtime = plan(realtime=False), plan(realtime=True)
+    assert batches.count("Table headrace_gather(") == realtime.count("Generate headrace_gather(") == 2
+    assert batches.count("Table headrace_scatter(") == realtime.count("Generate headrace_scatter(") == 1
+    assert "Generate" not in batches
