@@ -177,9 +177,9 @@ def table(connection: Connection, folder: Path, rows: int) -> str:
     ]
     for title, suffix in (("1,000 keys", ""), ("1,000,000 keys", "-million")):
         # Before and after, because a machine that others use too is not as fast at all times.
-        before = measure(connection, folder, "headrace", "read" + suffix, 8)
-        ours = measure(connection, folder, "headrace", "lookup" + suffix, 10)
-        read = (before + measure(connection, folder, "headrace", "read" + suffix, 8)) / 2
+        before = measure(connection, folder, "headrace", "read" + suffix, 10)
+        ours = measure(connection, folder, "headrace", "lookup" + suffix, 14)
+        read = (before + measure(connection, folder, "headrace", "read" + suffix, 10)) / 2
         # With a million keys PySpark's API takes minutes: one pass, and not with pandas, whose frames would have a row each.
         peer = measure(connection, folder, "rows", "lookup" + suffix, 1 if suffix else 2)
         pandas = None if suffix else measure(connection, folder, "pandas", "lookup", 2)
@@ -187,7 +187,7 @@ def table(connection: Connection, folder: Path, rows: int) -> str:
         lines.append(f"| {title} | {' | '.join(cells)} | **{ours / read:.2f}** | **{ours / peer:.1f}** |")
     lines += ["", f"| changes of tables, {SIDE:,} rows on each side | changes a second |", "|---|---|"]
     for job, (title, _) in JOBS.items():
-        lines.append(f"| {title} | {measure(connection, folder, 'headrace', job, 6) / 1000:,.0f}k/s |")
+        lines.append(f"| {title} | {measure(connection, folder, 'headrace', job, 12) / 1000:,.0f}k/s |")
     large = measure(connection, folder, "headrace", "large", 1)
     lines += [
         "",
