@@ -36,7 +36,7 @@ ROCKSDB = (
 )
 KEYS = {"keyed": 1_000, "keyed-million": 1_000_000}
 FOUND = {"read": 1.0, "lookup": 0.89, "read-million": 1.0, "lookup-million": 0.05}
-"""Of the records, at least this many rows must come out: a join that finds nothing is fast."""
+"""Of the records, at least this many rows must come out, else one in a hundred: a join that finds nothing is fast."""
 
 
 def records(topic: str, rows: int) -> Iterator[tuple[int, bytes, bytes]]:
@@ -158,7 +158,7 @@ def measure(connection: Connection, folder: Path, impl: str, job: str, passes: i
     command = [sys.executable, "-m", "bench.tables", impl, job, connection.address, str(folder), str(passes)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    least = FOUND.get(job, 0.0)
+    least = FOUND.get(job, 0.01)
     assert all(each["given"] >= least * each["rows"] for each in found), (job, found)
     rates = [each["rows"] / each["seconds"] for each in found]
     print("  " + ", ".join(f"{rate:,.0f}/s" for rate in rates), file=sys.stderr, flush=True)
@@ -191,8 +191,8 @@ def table(connection: Connection, folder: Path, rows: int) -> str:
     large = measure(connection, folder, "headrace", "large", 1)
     lines += [
         "",
-        f"State is on disk: {LARGE:,} rows of a table and {rows:,} events joined with it, with a driver of 2 GB,",
-        f"at {large / 1000:,.0f}k records/s from a cold start.",
+        f"State is on disk: {LARGE:,} rows of a table and {rows:,} events, a third of which come after their row,",
+        f"with a driver of 2 GB, at {large / 1000:,.0f}k records/s from a cold start.",
     ]
     return "\n".join(lines)
 

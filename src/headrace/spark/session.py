@@ -47,7 +47,8 @@ THROUGHPUT = (
     "-XX:Tier4CompileThreshold=150000",
 )
 """Spark plans every batch anew with much code that is called a few thousand times: by default Java would spend a core on
-optimising it while records wait. What is called for each record is optimised all the same, but too late for real-time mode."""
+optimising it while records wait. What is called for each record is optimised all the same; real-time mode, in which few records
+come and that would take a minute, has Java's own thresholds."""
 
 STATE: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
@@ -137,10 +138,6 @@ def _local(jars: tuple[Path, ...]) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.hadoop.fs.file.impl": "headrace.kernel.LocalDisk",
         "spark.sql.streaming.checkpointFileManagerClass": "headrace.kernel.Checkpoints",
-        # What is shuffled does not leave the machine, and a lost task is not run again but the batch.
-        "spark.shuffle.checksum.enabled": "false",
-        "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
-        "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "false",
     }
 
 

@@ -31,8 +31,8 @@ public final class Gather extends TableGenerator {
   public static final StructType TYPE = new StructType().add("key", DataTypes.BinaryType).add("block", DataTypes.BinaryType);
   private static final int KEY_BEFORE = 0, KEY_AFTER = 1, SIDE = 2, TIME = 3, BEFORE_TIME = 4, VERSION = 5, SEQUENCE = 6, BEFORE = 7, AFTER = 8, COLUMNS = 9;
 
-  /** So much waits for company. With more, what a row is added to is no longer in the processor's cache. */
-  private static final int MOST = 4 << 20;
+  /** So much waits for company, in bytes. */
+  private static final int MOST = 16 << 20;
 
   Gather(boolean atOnce, Seq<Expression> children) {
     super(atOnce, children);

@@ -35,10 +35,11 @@ public final class Planning extends SparkStrategy {
 
   /** A projection that Spark has put there only to leave out columns would copy each block for that. */
   private static LogicalPlan input(Generate generate) {
-    boolean pruned = generate.generator() instanceof Scatter && generate.child() instanceof Project;
-    if (!pruned) return generate.child();
-    Project project = (Project) generate.child();
-    return project.outputSet().subsetOf(project.child().outputSet()) ? project.child() : project;
+    boolean prunes =
+        generate.generator() instanceof Scatter
+            && generate.child() instanceof Project project
+            && project.outputSet().subsetOf(project.child().outputSet());
+    return prunes ? ((Project) generate.child()).child() : generate.child();
   }
 
   private static Seq<SparkPlan> none() {

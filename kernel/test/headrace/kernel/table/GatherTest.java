@@ -131,12 +131,12 @@ class GatherTest {
   @Test
   void largeBlocksDoNotWaitForTheEnd() {
     String large = "x".repeat(1 << 20);
-    InternalRow[] rows = new InternalRow[10];
-    for (int i = 0; i < 10; i++) rows[i] = change(null, null, "k", large, i);
+    InternalRow[] rows = new InternalRow[40];
+    for (int i = 0; i < 40; i++) rows[i] = change(null, null, "k", large, i);
     List<Integer> given = new ArrayList<>();
     Iterator<InternalRow> blocks = gather(false, rows);
     while (blocks.hasNext()) given.add(Driven.changes(List.of(blocks.next().getBinary(1))).size());
-    assertEquals(List.of(4, 4, 2), given);
+    assertEquals(List.of(16, 16, 8), given);
   }
 
   @Test
