@@ -1,5 +1,6 @@
 package headrace.kernel;
 
+import headrace.kernel.source.Reading;
 import headrace.kernel.table.Planning;
 import headrace.kernel.time.AtBatch;
 import org.apache.spark.sql.SparkSession;
@@ -23,6 +24,13 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
           @Override
           public Planning apply(SparkSession session) {
             return new Planning();
+          }
+        });
+    extensions.injectColumnar(
+        new AbstractFunction1<>() {
+          @Override
+          public Reading apply(SparkSession session) {
+            return new Reading();
           }
         });
     return BoxedUnit.UNIT;

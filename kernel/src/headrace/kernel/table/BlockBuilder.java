@@ -4,37 +4,60 @@ import java.util.Arrays;
 import org.apache.spark.unsafe.Platform;
 
 /** Writes a {@link Block}. */
-public final class BlockBuilder {
-  private static final long START = Platform.BYTE_ARRAY_OFFSET;
+public class BlockBuilder {
+  static final long AT = Platform.BYTE_ARRAY_OFFSET;
+
+  /** Before it there is room for something else. */
+  private final int start;
 
   private byte[] bytes;
-  private int size = 0;
+  private int end;
   /** The row after of the last change, if it may be given again. */
   private byte[] last;
 
   public BlockBuilder(int capacity) {
-    bytes = new byte[capacity];
+    this(0, capacity);
   }
 
-  public boolean isEmpty() {
-    return size == 0;
+  BlockBuilder(int start, int capacity) {
+    this.start = start;
+    bytes = new byte[start + capacity];
+    end = start;
   }
 
-  public int size() {
-    return size;
+  public final boolean isEmpty() {
+    return end == start;
   }
 
-  public void add(Change change) {
+  public final int size() {
+    return end - start;
+  }
+
+  /** What it takes of memory. */
+  final int capacity() {
+    return bytes.length;
+  }
+
+  final byte[] bytes() {
+    return bytes;
+  }
+
+  final void clear() {
+    end = start;
+    last = null;
+  }
+
+  public final void add(Change change) {
     byte[] before = change.before();
     byte[] after = change.after();
     add(
         change.side(), change.time(), change.beforeTime(), change.version(), change.sequence(),
-        before, START, before == null ? -1 : before.length,
-        after, START, after == null ? -1 : after.length);
+        before, AT, before == null ? -1 : before.length,
+        after, AT, after == null ? -1 : after.length);
   }
 
   /** Rows are given as Spark gives them: an object (or null for memory outside of the heap), an offset and a length, -1 for none. */
-  public void add(
+  public final void add(
       byte side, long time, long beforeTime, long version, long sequence,
       Object before, long beforeOffset, int beforeLength,
       Object after, long afterOffset, int afterLength) {
@@ -45,27 +68,25 @@ public final class BlockBuilder {
   }
 
   /** A row after that is the same array as that of the change before is not written again. */
-  void add(byte side, long time, long version, long sequence, Object before, long beforeOffset, int beforeLength, byte[] after) {
+  final void add(byte side, long time, long version, long sequence, Object before, long beforeOffset, int beforeLength, byte[] after) {
     boolean same = after != null && after == last;
     last = after;
     int flags = side | (same ? Block.SAME_AFTER : after != null ? Block.AFTER : 0);
-    add(flags, time, 0, version, sequence, before, beforeOffset, beforeLength, after, START, same || after == null ? -1 : after.length);
+    add(flags, time, 0, version, sequence, before, beforeOffset, beforeLength, after, AT, same || after == null ? -1 : after.length);
   }
 
   private void add(
       int flags, long time, long beforeTime, long version, long sequence,
       Object before, long beforeOffset, int beforeLength,
       Object after, long afterOffset, int afterLength) {
-    int more = Math.addExact(Block.HEAD + Math.max(beforeLength, 0), Math.max(afterLength, 0));
-    int needed = Math.addExact(size, more);
-    if (needed > bytes.length) bytes = Arrays.copyOf(bytes, Math.max(needed, bytes.length * 2));
+    room(Math.addExact(end, Math.addExact(Block.HEAD + Math.max(beforeLength, 0), Math.max(afterLength, 0))));
     if (beforeTime != 0) flags |= Block.BEFORE_TIME;
     if (version != 0) flags |= Block.VERSION;
     if (sequence != 0) flags |= Block.SEQUENCE;
     if (beforeLength >= 0) flags |= Block.BEFORE;
-    bytes[size] = (byte) flags;
-    Platform.putLong(bytes, START + size + 1, time);
-    size += 9;
+    bytes[end] = (byte) flags;
+    Platform.putLong(bytes, AT + end + 1, time);
+    end += 9;
     number(beforeTime);
     number(version);
     number(sequence);
@@ -75,18 +96,24 @@ public final class BlockBuilder {
 
   private void number(long number) {
     if (number == 0) return;
-    Platform.putLong(bytes, START + size, number);
-    size += 8;
+    Platform.putLong(bytes, AT + end, number);
+    end += 8;
   }
 
   private void row(Object source, long offset, int length) {
     if (length < 0) return;
-    Platform.putInt(bytes, START + size, length);
-    Platform.copyMemory(source, offset, bytes, START + size + 4, length);
-    size += 4 + length;
+    Platform.putInt(bytes, AT + end, length);
+    Platform.copyMemory(source, offset, bytes, AT + end + 4, length);
+    end += 4 + length;
   }
 
-  public byte[] build() {
-    return size == bytes.length ? bytes : Arrays.copyOf(bytes, size);
+  /** Makes room for so many bytes in all. */
+  final int room(int needed) {
+    if (needed > bytes.length) bytes = Arrays.copyOf(bytes, Math.max(needed, bytes.length * 2));
+    return needed;
+  }
+
+  public final byte[] build() {
+    return size() == bytes.length ? bytes : Arrays.copyOfRange(bytes, start, end);
   }
 }

@@ -1,16 +1,11 @@
 package headrace.kernel.table;
 
-import java.util.ArrayList;
-import java.util.Collections;
-import java.util.HashMap;
-import java.util.List;
-import java.util.Map;
+import java.util.ArrayDeque;
 import java.util.NoSuchElementException;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.classic.ExpressionUtils;
 import org.apache.spark.sql.types.DataTypes;
@@ -31,7 +26,10 @@ public final class Gather extends TableGenerator {
   public static final StructType TYPE = new StructType().add("key", DataTypes.BinaryType).add("block", DataTypes.BinaryType);
   private static final int KEY_BEFORE = 0, KEY_AFTER = 1, SIDE = 2, TIME = 3, BEFORE_TIME = 4, VERSION = 5, SEQUENCE = 6, BEFORE = 7, AFTER = 8, COLUMNS = 9;
 
-  /** So much waits for company, in bytes. */
+  /** So large a block waits for no more company. What is small is still in the processor's cache when the next change is added. */
+  private static final int FULL = Integer.getInteger("headrace.full", 4096);
+
+  /** So much is held in all, in bytes. */
   private static final int MOST = 16 << 20;
 
   Gather(boolean atOnce, Seq<Expression> children) {
@@ -56,89 +54,92 @@ public final class Gather extends TableGenerator {
 
   @Override
   Iterator<InternalRow> rows(Iterator<InternalRow> input) {
-    return new Blocks(input);
+    return new Filling(input);
   }
 
-  /** Of a task. */
-  private final class Blocks extends AbstractIterator<InternalRow> {
+  /** Of a task. A packet is given on when it is full, and all of them when they take too much memory or when there is no more input. */
+  private final class Filling extends AbstractIterator<InternalRow> {
     private final Iterator<InternalRow> input;
 
     /** By side, because a block has changes of one side only. */
-    private final List<HashMap<Key, BlockBuilder>> sides = List.of(new HashMap<>(), new HashMap<>());
+    private final Packets[] sides = {new Packets(), new Packets()};
 
     /** How many a struct has, by column. */
     private final int[] fields = new int[children().size()];
 
-    private final GenericInternalRow row = new GenericInternalRow(2);
-    private java.util.Iterator<Map.Entry<Key, BlockBuilder>> full = Collections.emptyIterator();
-    private int size;
+    private final ArrayDeque<Packet> full = new ArrayDeque<>();
+    private final UnsafeRow row = new UnsafeRow(2);
+    private Packet given;
+    private int held = 0;
 
-    Blocks(Iterator<InternalRow> input) {
+    Filling(Iterator<InternalRow> input) {
       this.input = input;
       for (int i = 0; i < fields.length; i++) fields[i] = children().apply(i).dataType() instanceof StructType type ? type.size() : 0;
     }
 
     @Override
     public boolean hasNext() {
-      while (!full.hasNext()) {
-        if (!input.hasNext()) return false;
-        size = 0;
-        do {
-          UnsafeRow next = (UnsafeRow) input.next();
-          for (int lane = 0; lane < fields.length; lane += COLUMNS) gather(next, lane);
-        } while (!atOnce && size <= MOST && input.hasNext());
-        List<Map.Entry<Key, BlockBuilder>> all = new ArrayList<>();
-        for (Map<Key, BlockBuilder> blocks : sides) {
-          all.addAll(blocks.entrySet());
-          blocks.clear();
+      if (given != null) given.clear();
+      given = null;
+      while (full.isEmpty() && input.hasNext()) {
+        UnsafeRow next = (UnsafeRow) input.next();
+        for (int lane = 0; lane < fields.length; lane += COLUMNS) gather(next, lane);
+        if (held > MOST || atOnce || !input.hasNext()) {
+          full.clear();
+          for (Packets packets : sides) packets.moveTo(full);
+          held = 0;
         }
-        full = all.iterator();
       }
-      return true;
+      return !full.isEmpty();
     }
 
-    /** Each is built when it is asked for: then they are not all there twice. */
     @Override
     public InternalRow next() {
       if (!hasNext()) throw new NoSuchElementException();
-      Map.Entry<Key, BlockBuilder> block = full.next();
-      row.update(0, block.getKey().bytes());
-      row.update(1, block.getValue().build());
+      given = full.poll();
+      given.in(row);
       return row;
     }
 
     private void gather(UnsafeRow row, int lane) {
       if (row.isNullAt(lane + SIDE)) return;
-      boolean was = !row.isNullAt(lane + KEY_BEFORE);
-      boolean is = !row.isNullAt(lane + KEY_AFTER);
-      Key before = was ? Key.of(struct(row, lane + KEY_BEFORE)) : null;
-      Key after = is ? Key.of(struct(row, lane + KEY_AFTER)) : null;
-      if (was && is && before.equals(after)) {
+      UnsafeRow before = struct(row, lane + KEY_BEFORE);
+      UnsafeRow after = struct(row, lane + KEY_AFTER);
+      if (before != null && before.equals(after)) {
         add(after, row, lane, true, true);
       } else {
-        if (was) add(before, row, lane, true, false);
-        if (is) add(after, row, lane, false, true);
+        if (before != null) add(before, row, lane, true, false);
+        if (after != null) add(after, row, lane, false, true);
       }
     }
 
-    private void add(Key key, UnsafeRow row, int lane, boolean withBefore, boolean withAfter) {
+    private void add(UnsafeRow key, UnsafeRow row, int lane, boolean withBefore, boolean withAfter) {
       byte side = (byte) row.getInt(lane + SIDE);
-      HashMap<Key, BlockBuilder> blocks = sides.get(side);
-      BlockBuilder block = blocks.get(key);
-      if (block == null) blocks.put(key.kept(), block = new BlockBuilder(256));
-      UnsafeRow before = withBefore && !row.isNullAt(lane + BEFORE) ? struct(row, lane + BEFORE) : null;
-      UnsafeRow after = withAfter && !row.isNullAt(lane + AFTER) ? struct(row, lane + AFTER) : null;
-      int was = block.size();
-      block.add(
+      UnsafeRow before = withBefore ? struct(row, lane + BEFORE) : null;
+      UnsafeRow after = withAfter ? struct(row, lane + AFTER) : null;
+      int beforeLength = before == null ? -1 : before.getSizeInBytes();
+      int afterLength = after == null ? -1 : after.getSizeInBytes();
+      long hash = Key.hash(key);
+      Packet packet = sides[side].get(hash, key);
+      if (packet == null) {
+        packet = new Packet(hash, key, Block.HEAD + Math.max(beforeLength, 0) + Math.max(afterLength, 0));
+        sides[side].add(packet);
+        held += packet.capacity();
+      }
+      int capacity = packet.capacity();
+      boolean wasFull = packet.size() >= FULL;
+      packet.add(
           side, row.getLong(lane + TIME), row.getLong(lane + BEFORE_TIME), row.getLong(lane + VERSION),
           row.getLong(lane + SEQUENCE),
-          before == null ? null : before.getBaseObject(), before == null ? 0 : before.getBaseOffset(), before == null ? -1 : before.getSizeInBytes(),
-          after == null ? null : after.getBaseObject(), after == null ? 0 : after.getBaseOffset(), after == null ? -1 : after.getSizeInBytes());
-      size += block.size() - was;
+          before == null ? null : before.getBaseObject(), before == null ? 0 : before.getBaseOffset(), beforeLength,
+          after == null ? null : after.getBaseObject(), after == null ? 0 : after.getBaseOffset(), afterLength);
+      held += packet.capacity() - capacity;
+      if (packet.size() >= FULL && !wasFull) full.add(packet);
     }
 
+    /** Null if it is null. */
     private UnsafeRow struct(UnsafeRow row, int ordinal) {
-      return row.getStruct(ordinal, fields[ordinal]);
+      return row.isNullAt(ordinal) ? null : row.getStruct(ordinal, fields[ordinal]);
     }
   }
 

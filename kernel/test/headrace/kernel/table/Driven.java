@@ -13,6 +13,7 @@ import java.util.Random;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.unsafe.Platform;
 import scala.Tuple2;
 
 /**
@@ -118,7 +119,9 @@ final class Driven {
   private static byte[] group(byte[] key) {
     UnsafeRow row = new UnsafeRow(1);
     row.pointTo(key, key.length);
-    return Key.of(row).bytes();
+    byte[] group = new byte[Key.HASH + key.length];
+    Key.write(Key.hash(row), row, group, Platform.BYTE_ARRAY_OFFSET);
+    return group;
   }
 
   /** The changes of blocks; what a block only counts becomes as many changes of its side. */

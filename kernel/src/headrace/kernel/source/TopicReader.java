@@ -1,0 +1,168 @@
+package headrace.kernel.source;
+
+import java.lang.reflect.Method;
+import java.time.Duration;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.NoSuchElementException;
+import java.util.WeakHashMap;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetOutOfRangeException;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.kafka010.KafkaBatchInputPartition;
+import org.apache.spark.sql.kafka010.consumer.InternalKafkaConsumer;
+import org.apache.spark.sql.kafka010.consumer.KafkaDataConsumer;
+import org.apache.spark.util.UninterruptibleThread;
+import scala.collection.AbstractIterator;
+import scala.runtime.AbstractFunction0;
+
+/**
+ * Reads a stretch of a topic's partition.
+ *
+ * <p>Spark's own reader asks the broker after every fetch for the log's beginning and its end, with which it throws away what the consumer
+ * would fetch ahead, and copies each record into a row. This one only polls. The consumer is one of Spark's; and whatever is not
+ * plain (nothing comes, or an offset is not there any more) is left to Spark's reader, which has the errors for it. It must not fail to
+ * notice a loss: the consumer resets nothing by itself, so a record that was deleted before it was read is an error of the fetch, and
+ * offsets between two records are of records that were compacted, rolled back, or are marks of transactions.
+ */
+final class TopicReader extends AbstractIterator<InternalRow> {
+  /** What came with the last poll and was not of the batch: the next batch of the same consumer begins with it. */
+  private static final Map<InternalKafkaConsumer, Rest> RESTS = Collections.synchronizedMap(new WeakHashMap<>());
+
+  private static final Duration A_WHILE = Duration.ofSeconds(1);
+  private static final Method CONSUMER = consumerOf();
+  private static final long UNKNOWN = -1;
+
+  private record Rest(List<ConsumerRecord<byte[], byte[]>> polled, int at, long next, long position) {}
+
+  private final KafkaDataConsumer spark;
+  private final TopicPartition partition;
+  private final long until;
+  private final long timeout;
+  private final TaskContext task;
+  private final RecordRow row;
+  private boolean ready = false;
+  private long count = 0;
+  private List<ConsumerRecord<byte[], byte[]>> polled = List.of();
+
+  /** Of those, the next. */
+  private int at = 0;
+
+  /** The offset from which on records are wanted. */
+  private long next;
+
+  /** The offset from which on the consumer will fetch. */
+  private long position = UNKNOWN;
+
+  TopicReader(KafkaBatchInputPartition stretch, TaskContext task) {
+    this.task = task;
+    partition = stretch.offsetRange().topicPartition();
+    next = stretch.offsetRange().fromOffset();
+    until = stretch.offsetRange().untilOffset();
+    timeout = stretch.pollTimeoutMs();
+    row = new RecordRow(partition.topic());
+    spark = KafkaDataConsumer.acquire(partition, stretch.executorKafkaParams());
+    Rest rest = RESTS.remove(spark.getOrRetrieveConsumer());
+    if (rest != null && rest.next == next) {
+      polled = rest.polled;
+      at = rest.at;
+      position = rest.position;
+    }
+  }
+
+  @Override
+  public boolean hasNext() {
+    while (!ready && next < until) {
+      if (at < polled.size()) {
+        ConsumerRecord<byte[], byte[]> record = polled.get(at);
+        if (record.offset() < until) {
+          take(record);
+          at++;
+        } else {
+          next = until;
+        }
+      } else if (next < position) {
+        next = position;
+      } else if (!uninterrupted()) {
+        ConsumerRecord<byte[], byte[]> record = spark.get(next, until, timeout, true);
+        if (record != null) take(record);
+        else next = until;
+      }
+    }
+    return ready;
+  }
+
+  private void take(ConsumerRecord<byte[], byte[]> record) {
+    row.of(record);
+    next = record.offset() + 1;
+    count++;
+    ready = true;
+  }
+
+  @Override
+  public InternalRow next() {
+    if (!hasNext()) throw new NoSuchElementException();
+    ready = false;
+    return row;
+  }
+
+  /** How many records it has given. */
+  long count() {
+    return count;
+  }
+
+  /** Kafka's consumer must not be interrupted: it may not come back (KAFKA-1894). */
+  private boolean uninterrupted() {
+    task.killTaskIfInterrupted();
+    if (!(Thread.currentThread() instanceof UninterruptibleThread thread)) return poll();
+    return thread.runUninterruptibly(
+        new AbstractFunction0<>() {
+          @Override
+          public Boolean apply() {
+            return poll();
+          }
+        });
+  }
+
+  /** Whether it got on. If not, nothing is known of the consumer's position any more. */
+  private boolean poll() {
+    long known = position;
+    polled = List.of();
+    at = 0;
+    position = UNKNOWN;
+    try {
+      @SuppressWarnings("unchecked")
+      KafkaConsumer<byte[], byte[]> consumer = (KafkaConsumer<byte[], byte[]>) CONSUMER.invoke(spark.getOrRetrieveConsumer());
+      if (known != next) consumer.seek(partition, next);
+      List<ConsumerRecord<byte[], byte[]>> records = consumer.poll(A_WHILE).records(partition);
+      long reached = consumer.position(partition);
+      if (reached == next) return false;
+      polled = records;
+      position = reached;
+      return true;
+    } catch (OffsetOutOfRangeException e) {
+      return false;
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  void close() {
+    if (position != UNKNOWN) RESTS.put(spark.getOrRetrieveConsumer(), new Rest(polled, at, Math.min(next, until), position));
+    spark.release();
+  }
+
+  private static Method consumerOf() {
+    try {
+      Method method = InternalKafkaConsumer.class.getDeclaredMethod("consumer");
+      method.setAccessible(true);
+      return method;
+    } catch (NoSuchMethodException e) {
+      throw new IllegalStateException("another version of Spark's Kafka source than Headrace is made for", e);
+    }
+  }
+}
