@@ -40,7 +40,7 @@ public final class TopicExec extends SparkPlan {
   private record Stretch(int index, KafkaBatchInputPartition input) implements Partition {}
 
   private static final class Records extends RDD<InternalRow> {
-    private final KafkaBatchInputPartition[] stretches;
+    private final transient KafkaBatchInputPartition[] stretches;
     private final SQLMetric count;
 
     Records(SparkContext context, KafkaBatchInputPartition[] stretches, SQLMetric count) {
