@@ -27,7 +27,7 @@ public final class Gather extends TableGenerator {
   private static final int KEY_BEFORE = 0, KEY_AFTER = 1, SIDE = 2, TIME = 3, BEFORE_TIME = 4, VERSION = 5, SEQUENCE = 6, BEFORE = 7, AFTER = 8, COLUMNS = 9;
 
   /** So large a block waits for no more company. What is small is still in the processor's cache when the next change is added. */
-  private static final int FULL = Integer.getInteger("headrace.full", 4096);
+  private static final int FULL = 4096;
 
   /** So much is held in all, in bytes. */
   private static final int MOST = 16 << 20;
@@ -50,6 +50,11 @@ public final class Gather extends TableGenerator {
   @Override
   TableGenerator on(Seq<Attribute> input) {
     return this;
+  }
+
+  @Override
+  boolean givesUnsafeRows() {
+    return true;
   }
 
   @Override
@@ -84,13 +89,16 @@ public final class Gather extends TableGenerator {
       while (full.isEmpty() && input.hasNext()) {
         UnsafeRow next = (UnsafeRow) input.next();
         for (int lane = 0; lane < fields.length; lane += COLUMNS) gather(next, lane);
-        if (held > MOST || atOnce || !input.hasNext()) {
-          full.clear();
-          for (Packets packets : sides) packets.moveTo(full);
-          held = 0;
-        }
+        if (held > MOST || atOnce) all();
       }
+      if (full.isEmpty()) all();
       return !full.isEmpty();
+    }
+
+    private void all() {
+      full.clear();
+      for (Packets packets : sides) packets.moveTo(full);
+      held = 0;
     }
 
     @Override

@@ -19,6 +19,7 @@ final class Lookup extends Operator {
   private final boolean versioned;
   private final boolean remember;
   private transient ValueState<byte[]> newest;
+  private transient BlockBuilder out;
 
   Lookup(boolean outer, boolean versioned, boolean remember) {
     this.outer = outer;
@@ -29,6 +30,7 @@ final class Lookup extends Operator {
   @Override
   public void init(OutputMode mode, TimeMode time) {
     newest = value("newest");
+    out = new BlockBuilder(ENOUGH);
   }
 
   @Override
@@ -56,29 +58,26 @@ final class Lookup extends Operator {
   private Iterator<byte[]> joined(List<byte[]> events, long[] from, Kept[] rows) {
     Iterator<byte[]> blocks = events.iterator();
     return new Iterator<>() {
-      private byte[] bytes = {};
-      private Block block = new Block(bytes);
+      private Block block = new Block(new byte[0]);
       private int at = 0;
       private byte[] next = advance();
 
       /** No more than is enough at a time: what is small is still in the processor's cache when it is read. */
       private byte[] advance() {
-        BlockBuilder out = null;
-        while (out == null || out.size() < ENOUGH) {
+        out.clear();
+        while (out.size() < ENOUGH) {
           if (!block.next()) {
             if (!blocks.hasNext()) break;
-            bytes = blocks.next();
-            block = new Block(bytes);
+            block = new Block(blocks.next());
             continue;
           }
           at = upTo(from, block.time(), at);
           Kept row = rows[at];
           if (row.present() || outer) {
-            if (out == null) out = new BlockBuilder(1024 + Math.min(bytes.length, ENOUGH));
             block.copyAfterAsBefore(out, OUT, block.time(), row.present() ? row.version() : Block.NO_VERSION, row.row());
           }
         }
-        return out == null ? null : out.build();
+        return out.isEmpty() ? null : out.build();
       }
 
       @Override

@@ -39,10 +39,11 @@ final class Packets {
     hashes[i] = packet.hash;
   }
 
-  /** Moves all that are not empty. */
+  /** Forgets all, and moves those that are not empty. */
   void moveTo(Collection<Packet> others) {
+    if (count == 0) return;
     for (Packet each : places) if (each != null && !each.isEmpty()) others.add(each);
-    if (count > 0) Arrays.fill(places, null);
+    Arrays.fill(places, null);
     count = 0;
   }
 

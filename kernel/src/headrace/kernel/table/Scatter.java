@@ -60,6 +60,11 @@ public final class Scatter extends TableGenerator {
   }
 
   @Override
+  boolean givesUnsafeRows() {
+    return false;
+  }
+
+  @Override
   Iterator<InternalRow> rows(Iterator<InternalRow> input) {
     int column = ((BoundReference) children().head()).ordinal();
     Struct before = struct(4);

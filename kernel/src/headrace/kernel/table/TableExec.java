@@ -58,7 +58,7 @@ public final class TableExec extends SparkPlan {
     @Override
     public Iterator<InternalRow> apply(Iterator<InternalRow> input) {
       Iterator<InternalRow> rows = generator.rows(input);
-      if (columns.equals(generated) && generator instanceof Gather) return rows;
+      if (generator.givesUnsafeRows() && columns.equals(generated)) return rows;
       UnsafeProjection projection = UnsafeProjection.create(columns, generated);
       projection.initialize(TaskContext.getPartitionId());
       return new AbstractIterator<>() {

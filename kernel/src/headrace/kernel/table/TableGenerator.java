@@ -44,6 +44,9 @@ abstract class TableGenerator extends Expression implements Generator, Serializa
   /** The same for rows of these columns. */
   abstract TableGenerator on(Seq<Attribute> input);
 
+  /** Whether what it gives is as Spark wants it, so that only a change of columns needs a copy. */
+  abstract boolean givesUnsafeRows();
+
   /** What comes of a task's rows. A row is good until the next one. */
   abstract Iterator<InternalRow> rows(Iterator<InternalRow> input);
 

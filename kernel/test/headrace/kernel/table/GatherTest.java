@@ -11,8 +11,10 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
+import java.util.Random;
 import java.util.TreeMap;
 import java.util.function.Consumer;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
@@ -23,6 +25,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.Test;
 import scala.collection.Iterator;
+import scala.collection.Iterator$;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -130,7 +133,7 @@ class GatherTest {
   }
 
   @Test
-  void largeBlocksDoNotWaitForTheEnd() {
+  void fullBlocksDoNotWaitForTheEnd() {
     String large = "x".repeat(1 << 20);
     InternalRow[] rows = new InternalRow[40];
     for (int i = 0; i < 40; i++) rows[i] = change(null, null, "k", large, i);
@@ -138,6 +141,34 @@ class GatherTest {
     Iterator<InternalRow> blocks = gather(false, rows);
     while (blocks.hasNext()) given.add(Driven.changes(List.of(blocks.next().getBinary(1))).size());
     assertEquals(Collections.nCopies(40, 1), given);
+  }
+
+  /** Keys and rows of all sizes, more than is held at a time; each row that is given is overwritten by the next. */
+  @Test
+  void everyChangeIsInABlockOfItsKeyInOrder() {
+    Random chance = new Random(7);
+    Map<String, List<String>> expected = new TreeMap<>();
+    Map<String, List<String>> given = new TreeMap<>();
+    Iterator<InternalRow> input = CollectionConverters.asScala(IntStream.range(0, 20_000).mapToObj(i -> {
+      String key = "k".repeat(chance.nextInt(40)) + chance.nextInt(chance.nextBoolean() ? 20 : 2_000);
+      String row = i + "x".repeat(chance.nextInt(chance.nextInt(100) == 0 ? 9_000 : 2_000));
+      expected.computeIfAbsent(key, any -> new ArrayList<>()).add("- > " + row + " " + i);
+      return change(null, null, key, row, i);
+    }).iterator());
+    Iterator<InternalRow> blocks = new Gather(false, references(COLUMNS)).rows(input);
+    boolean several = false;
+    while (blocks.hasNext()) {
+      int more = 0;
+      InternalRow block = blocks.next();
+      for (var one : blocks(Iterator$.MODULE$.single(block)).entrySet()) {
+        given.computeIfAbsent(one.getKey(), any -> new ArrayList<>()).addAll(one.getValue());
+        more += one.getValue().size();
+      }
+      assertTrue(more > 0);
+      several |= more > 1;
+    }
+    assertTrue(several);
+    assertEquals(expected, given);
   }
 
   @Test
