@@ -13,7 +13,6 @@ from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from tests.conftest import Broker
 
 import headrace as hr
 from headrace.broker import topics
@@ -32,7 +31,7 @@ def source(topic: str) -> Source:
     return node
 
 
-def produce(broker: Broker, topic: str, dice: random.Random) -> None:
+def produce(broker: Any, topic: str, dice: random.Random) -> None:
     """Records outside of transactions, and in such that are committed, rolled back or both, one after the other."""
     plain = broker.connection.producer()
     inside = broker.connection.producer(transactional_id=f"{topic}-{dice.random()}")
@@ -53,7 +52,7 @@ def produce(broker: Broker, topic: str, dice: random.Random) -> None:
             inside.abort_transaction()
 
 
-def committed(broker: Broker, topic: str) -> Counter[tuple[Any, ...]]:
+def committed(broker: Any, topic: str) -> Counter[tuple[Any, ...]]:
     """What Kafka's C client says."""
     consumer = broker.connection.consumer(
         group_id="oracle", isolation_level="read_committed", enable_partition_eof=True, enable_auto_commit=False
@@ -67,7 +66,8 @@ def committed(broker: Broker, topic: str) -> Counter[tuple[Any, ...]]:
         if message.error() is not None:
             ends += 1
             continue
-        found[(topic, message.partition(), message.offset(), message.key(), message.value(), message.timestamp()[1] * 1000, 0)] += 1
+        cells = message.partition(), message.offset(), message.key(), message.value(), message.timestamp()[1] * 1000
+        found[(topic, *cells, 0)] += 1
     consumer.close()
     return found
 
@@ -88,7 +88,7 @@ def run(rows: DataFrame, place: Path) -> Counter[tuple[Any, ...]]:
 
 @pytest.mark.parametrize(("seed", "codegen"), [(1, True), (2, True), (3, False)])
 def test_each_committed_record_is_read_once(
-    spark: SparkSession, broker: Broker, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, codegen: bool
+    spark: SparkSession, broker: Any, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, codegen: bool
 ) -> None:
     seed = seed + 1000 * random.randrange(10**6)
     print("seed", seed)
@@ -108,8 +108,16 @@ def test_each_committed_record_is_read_once(
         spark.conf.unset("spark.sql.codegen.wholeStage")
 
 
+def test_what_is_read_twice_in_a_batch_is_there_twice(spark: SparkSession, broker: Any, topic: str, tmp_path: Path) -> None:
+    """By one consumer, one after the other."""
+    topics.create(broker.connection, topic, partitions=PARTITIONS)
+    produce(broker, topic, random.Random(1))
+    rows = kafka.read(spark, source(topic), broker.connection, batch=20)
+    assert run(rows.union(rows), tmp_path) == committed(broker, topic) + committed(broker, topic)
+
+
 def test_a_log_with_nothing_but_what_was_rolled_back_has_no_records(
-    spark: SparkSession, broker: Broker, topic: str, tmp_path: Path
+    spark: SparkSession, broker: Any, topic: str, tmp_path: Path
 ) -> None:
     topics.create(broker.connection, topic, partitions=PARTITIONS)
     producer = broker.connection.producer(transactional_id=topic)
@@ -123,7 +131,7 @@ def test_a_log_with_nothing_but_what_was_rolled_back_has_no_records(
 
 
 def test_records_that_were_deleted_before_they_were_read_are_an_error(
-    spark: SparkSession, broker: Broker, topic: str, tmp_path: Path
+    spark: SparkSession, broker: Any, topic: str, tmp_path: Path
 ) -> None:
     topics.create(broker.connection, topic, partitions=PARTITIONS)
     producer = broker.connection.producer()
@@ -143,7 +151,7 @@ def test_records_that_were_deleted_before_they_were_read_are_an_error(
 
 
 def test_where_a_loss_is_allowed_or_headers_are_wanted_spark_reads_itself(
-    spark: SparkSession, broker: Broker, topic: str, tmp_path: Path
+    spark: SparkSession, broker: Any, topic: str, tmp_path: Path
 ) -> None:
     topics.create(broker.connection, topic, partitions=PARTITIONS)
     producer = broker.connection.producer()
