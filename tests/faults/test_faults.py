@@ -18,7 +18,7 @@ def right(report: Report) -> None:
 
 
 def test_checkpoint_surgery() -> None:
-    right(strikes.surgeries(SEED, 6, print))
+    right(strikes.surgeries(SEED, 3, print))
 
 
 def test_a_crash_when_all_is_written_and_nobody_has_noted_it() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import headrace as hr
-from headrace.broker import topics
+from headrace.broker import embedded, topics
 from headrace.plan.nodes import Source, walk
 from headrace.sources import kafka
 
@@ -72,11 +76,12 @@ def committed(broker: Any, topic: str) -> Counter[tuple[Any, ...]]:
     return found
 
 
-def run(rows: DataFrame, place: Path) -> Counter[tuple[Any, ...]]:
-    """All that is there now, on top of what the checkpoint knows."""
+def run(rows: DataFrame, place: Path, before: Callable[[], Any] = int) -> Counter[tuple[Any, ...]]:
+    """All that is there now, on top of what the checkpoint knows; `before` is called before each batch is read."""
     found: Counter[tuple[Any, ...]] = Counter()
 
     def keep(batch: DataFrame, _: int) -> None:
+        before()
         for row in batch.select(*COLUMNS).withColumn("timestamp", F.unix_micros("timestamp")).collect():
             found[tuple(bytes(cell) if isinstance(cell, bytearray) else cell for cell in row)] += 1
 
@@ -116,6 +121,30 @@ def test_what_is_read_twice_in_a_batch_is_there_twice(spark: SparkSession, broke
     assert run(rows.union(rows), tmp_path) == committed(broker, topic) + committed(broker, topic)
 
 
+def test_a_broker_that_is_silent_for_a_while_loses_nothing(
+    spark: SparkSession, broker: Any, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = embedded.status(broker.config).pid
+    assert pid is not None
+    topics.create(broker.connection, topic, partitions=PARTITIONS)
+    for _ in range(3):
+        produce(broker, topic, random.Random(2))
+    # Little at a time, so that a batch is not there before it is asked for.
+    monkeypatch.setitem(kafka.FETCH, "kafka.max.partition.fetch.bytes", "1000")
+    silences = iter((0.0, 3.0, 0.0, 3.0))
+
+    def silence() -> None:
+        if seconds := next(silences, 0.0):
+            os.kill(pid, signal.SIGSTOP)
+            threading.Timer(seconds, os.kill, (pid, signal.SIGCONT)).start()
+
+    rows = kafka.read(spark, source(topic), broker.connection, batch=30)
+    try:
+        assert run(rows, tmp_path, before=silence) == committed(broker, topic)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
 def test_a_log_with_nothing_but_what_was_rolled_back_has_no_records(
     spark: SparkSession, broker: Any, topic: str, tmp_path: Path
 ) -> None:
@@ -148,6 +177,17 @@ def test_records_that_were_deleted_before_they_were_read_are_an_error(
         deleted.result()
     with pytest.raises(Exception, match=r"KAFKA_DATA_LOSS|may have been lost"):
         run(rows, tmp_path)
+
+
+def test_a_time_that_spark_does_not_know_is_an_error_and_no_other_time(
+    spark: SparkSession, broker: Any, topic: str, tmp_path: Path
+) -> None:
+    topics.create(broker.connection, topic, partitions=PARTITIONS, config={"message.timestamp.after.max.ms": str(2**63 - 1)})
+    producer = broker.connection.producer()
+    producer.produce(topic, value=b"x", partition=0, timestamp=time.time_ns())
+    producer.flush()
+    with pytest.raises(Exception, match="timestamp"):
+        run(kafka.read(spark, source(topic), broker.connection, batch=10), tmp_path)
 
 
 def test_where_a_loss_is_allowed_or_headers_are_wanted_spark_reads_itself(

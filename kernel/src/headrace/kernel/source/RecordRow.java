@@ -2,6 +2,7 @@ package headrace.kernel.source;
 
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.kafka010.KafkaExceptions;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** A record as a row with the columns of Spark's Kafka source (but headers), without a copy. The same object stands for record after record. */
@@ -46,7 +47,16 @@ final class RecordRow extends GenericInternalRow {
 
   @Override
   public long getLong(int ordinal) {
-    return ordinal == OFFSET ? record.offset() : record.timestamp() * 1000;
+    return ordinal == OFFSET ? record.offset() : micros();
+  }
+
+  /** Spark's error, if a producer has set a time beyond what Spark knows, such as one in nanoseconds. */
+  private long micros() {
+    try {
+      return Math.multiplyExact(record.timestamp(), 1000L);
+    } catch (ArithmeticException e) {
+      throw KafkaExceptions.kafkaMalformedRecordTimestamp(record.topic(), record.partition(), record.offset(), record.timestamp(), e);
+    }
   }
 
   @Override

@@ -65,6 +65,7 @@ public final class TopicExec extends SparkPlan {
       context.addTaskCompletionListener(
           (TaskCompletionListener) task -> {
             count.add(reader.count());
+            task.taskMetrics().inputMetrics().incRecordsRead(reader.count());
             reader.close();
           });
       return reader;
@@ -98,6 +99,17 @@ public final class TopicExec extends SparkPlan {
 
   @Override
   public boolean canEqual(Object other) {
-    return other == this;
+    return other instanceof TopicExec;
+  }
+
+  /** As Spark's scan has it: what is read and shuffled in the same way in two places of a plan is read once. */
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof TopicExec that && scan.equals(that.scan);
+  }
+
+  @Override
+  public int hashCode() {
+    return scan.hashCode();
   }
 }

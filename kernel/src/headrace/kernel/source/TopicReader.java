@@ -24,10 +24,10 @@ import scala.runtime.AbstractFunction0;
  * Reads a stretch of a topic's partition.
  *
  * <p>Spark's own reader asks the broker after every fetch for the log's beginning and its end, with which it throws away what the consumer
- * would fetch ahead, and copies each record into a row. This one only polls. The consumer is one of Spark's; and whatever is not
- * plain (nothing comes, or an offset is not there any more) is left to Spark's reader, which has the errors for it. It must not fail to
- * notice a loss: the consumer resets nothing by itself, so a record that was deleted before it was read is an error of the fetch, and
- * offsets between two records are of records that were compacted, rolled back, or are marks of transactions.
+ * would fetch ahead, and copies each record into a row. This one only polls. The consumer is one of Spark's; and when something is not
+ * plain (nothing comes in a while, or an offset is not there any more) the rest is left to Spark's reader, which has the errors for it. It
+ * must not fail to notice a loss: the consumer resets nothing by itself, so a record that was deleted before it was read is an error of
+ * the fetch, and offsets between two records are of records that were compacted, rolled back, or are marks of transactions.
  */
 final class TopicReader extends AbstractIterator<InternalRow> {
   /** What came with the last poll and was not of the batch: the next batch of the same consumer begins with it. */
@@ -46,6 +46,8 @@ final class TopicReader extends AbstractIterator<InternalRow> {
   private final TaskContext task;
   private final RecordRow row;
   private boolean ready = false;
+  private boolean plain = true;
+  private boolean closed = false;
   private long count = 0;
   private List<ConsumerRecord<byte[], byte[]>> polled = List.of();
 
@@ -55,7 +57,9 @@ final class TopicReader extends AbstractIterator<InternalRow> {
   /** The offset from which on records are wanted. */
   private long next;
 
-  /** The offset from which on the consumer will fetch. */
+  /** The consumer, and the offset from which on it will fetch. */
+  private InternalKafkaConsumer consumer;
+
   private long position = UNKNOWN;
 
   TopicReader(KafkaBatchInputPartition stretch, TaskContext task) {
@@ -66,7 +70,8 @@ final class TopicReader extends AbstractIterator<InternalRow> {
     timeout = stretch.pollTimeoutMs();
     row = new RecordRow(partition.topic());
     spark = KafkaDataConsumer.acquire(partition, stretch.executorKafkaParams());
-    Rest rest = RESTS.remove(spark.getOrRetrieveConsumer());
+    consumer = spark.getOrRetrieveConsumer();
+    Rest rest = RESTS.remove(consumer);
     if (rest != null && rest.next == next) {
       polled = rest.polled;
       at = rest.at;
@@ -87,12 +92,15 @@ final class TopicReader extends AbstractIterator<InternalRow> {
         }
       } else if (next < position) {
         next = position;
-      } else if (!uninterrupted()) {
+      } else if (plain) {
+        plain = uninterrupted();
+      } else {
         ConsumerRecord<byte[], byte[]> record = spark.get(next, until, timeout, true);
         if (record != null) take(record);
         else next = until;
       }
     }
+    if (!ready) close();
     return ready;
   }
 
@@ -130,17 +138,19 @@ final class TopicReader extends AbstractIterator<InternalRow> {
 
   /** Whether it got on. If not, nothing is known of the consumer's position any more. */
   private boolean poll() {
+    InternalKafkaConsumer ours = consumer;
     long known = position;
     polled = List.of();
     at = 0;
     position = UNKNOWN;
+    consumer = spark.getOrRetrieveConsumer();
     try {
       @SuppressWarnings("unchecked")
-      KafkaConsumer<byte[], byte[]> consumer = (KafkaConsumer<byte[], byte[]>) CONSUMER.invoke(spark.getOrRetrieveConsumer());
-      if (known != next) consumer.seek(partition, next);
-      List<ConsumerRecord<byte[], byte[]>> records = consumer.poll(A_WHILE).records(partition);
-      long reached = consumer.position(partition);
-      if (reached == next) return false;
+      KafkaConsumer<byte[], byte[]> kafka = (KafkaConsumer<byte[], byte[]>) CONSUMER.invoke(consumer);
+      if (consumer != ours || known != next || kafka.position(partition) != next) kafka.seek(partition, next);
+      List<ConsumerRecord<byte[], byte[]>> records = kafka.poll(A_WHILE).records(partition);
+      long reached = kafka.position(partition);
+      if (reached <= next) return false;
       polled = records;
       position = reached;
       return true;
@@ -151,8 +161,11 @@ final class TopicReader extends AbstractIterator<InternalRow> {
     }
   }
 
+  /** When there is no more, or when the task ends before that. */
   void close() {
-    if (position != UNKNOWN) RESTS.put(spark.getOrRetrieveConsumer(), new Rest(polled, at, Math.min(next, until), position));
+    if (closed) return;
+    closed = true;
+    if (position != UNKNOWN) RESTS.put(consumer, new Rest(at < polled.size() ? polled : List.of(), at, Math.min(next, until), position));
     spark.release();
   }
 

@@ -114,6 +114,6 @@ public class BlockBuilder {
   }
 
   public final byte[] build() {
-    return size() == bytes.length ? bytes : Arrays.copyOfRange(bytes, start, end);
+    return Arrays.copyOfRange(bytes, start, end);
   }
 }
