@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /** Packets by key: a hash table whose keys lie in the packets themselves. */
 final class Packets {
-  private static final int FEWEST = 64;
+  private static final int FEWEST = 8;
 
   /** Places are tried one after the other, from the one that the hash says. At least half of them are free. */
   private Packet[] places = new Packet[FEWEST];
