@@ -18,7 +18,6 @@ import org.apache.spark.sql.kafka010.consumer.InternalKafkaConsumer;
 import org.apache.spark.sql.kafka010.consumer.KafkaDataConsumer;
 import org.apache.spark.util.UninterruptibleThread;
 import scala.collection.AbstractIterator;
-import scala.runtime.AbstractFunction0;
 
 /**
  * Reads a stretch of a topic's partition.
@@ -127,13 +126,7 @@ final class TopicReader extends AbstractIterator<InternalRow> {
   private boolean uninterrupted() {
     task.killTaskIfInterrupted();
     if (!(Thread.currentThread() instanceof UninterruptibleThread thread)) return poll();
-    return thread.runUninterruptibly(
-        new AbstractFunction0<>() {
-          @Override
-          public Boolean apply() {
-            return poll();
-          }
-        });
+    return thread.runUninterruptibly(this::poll);
   }
 
   /** Whether it got on. If not, nothing is known of the consumer's position any more. */
