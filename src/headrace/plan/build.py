@@ -68,8 +68,7 @@ def source(
     checks.one_of("format", format, ("json", "text", "bytes"), where)
     checks.one_of("bad", bad, ("dead", "skip", "fail"), where)
     checks.one_of("start", start, ("earliest", "latest"), where)
-    if not isinstance(topic, str) or not topic.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise PlanError(f"{topic!r} is not the name of a topic", where=where)
+    checks.topic(topic, where)
     if format == "json" and fields is None:
         raise PlanError(f"{what} has no schema", where=where, fix=f"add {schema.EXAMPLE}")
     if format != "json" and fields is not None:

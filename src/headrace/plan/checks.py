@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -10,6 +11,19 @@ from headrace.errors import PlanError, Where
 from headrace.plan import expressions
 from headrace.plan.callsite import CallSite
 from headrace.plan.nodes import Node, Source, Udf, walk
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+def topic(name: object, where: Where) -> str:
+    """Kafka's rule, at the user's line: the broker would refuse the name only when the run starts."""
+    if not isinstance(name, str) or not _TOPIC.fullmatch(name) or name in (".", ".."):
+        raise PlanError(
+            f"{name!r} is not a valid topic name",
+            where=where,
+            fix="use 1 to 249 letters (a-z, A-Z), digits, '.', '_' and '-', and neither '.' nor '..' alone",
+        )
+    return name
 
 
 def same(node: Node, site: CallSite, udfs: tuple[Udf, ...] = (), **changed: Any) -> dict[str, Any]:

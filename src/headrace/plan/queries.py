@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -41,6 +42,10 @@ from headrace.plan.nodes import (
 from headrace.plan.schema import quoted
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,180}")
+_OWN = "headrace."
+"""What the topics begin with that Headrace makes for itself."""
+_TAKEN = re.compile(r"lock|effects\.(db.*|lock)")
+"""Files beside the folders of the queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +68,13 @@ class QuerySpec:
 
     @property
     def id(self) -> str:
-        """Its name among the queries of all applications."""
-        return f"headrace.{self.app}.{self.name}"
+        """Its name among the queries of all applications, and its transactional id."""
+        return query_id(self.app, self.name)
 
     @property
     def marks(self) -> str:
         """The application's topic where its queries note, with each batch, that it is written."""
-        return f"headrace.{self.app}.marks"
+        return f"{_OWN}{self.app}.marks"
 
     @property
     def dead(self) -> str:
@@ -110,8 +115,13 @@ class QuerySpec:
         return (*(to if isinstance(to, str) else to.label for to in self.to), *(write.label for write in self.late))
 
 
+def query_id(app: str, name: str) -> str:
+    """No name has a colon, so the query `b.c` of `a` is not the query `c` of `a.b`."""
+    return f"{_OWN}{app.replace('.', ':')}.{name}"
+
+
 def dead_topic(app: str) -> str:
-    return f"headrace.{app}.dead"
+    return f"{_OWN}{app}.dead"
 
 
 def written(node: Node, to: str | Sink, name: str | None, delivery: Delivery, where: Where) -> Write:
@@ -125,10 +135,27 @@ def written(node: Node, to: str | Sink, name: str | None, delivery: Delivery, wh
         if delivery != "exactly_once":
             raise PlanError(f"{to.label} is written exactly once", where=where, fix="leave delivery= out: it is for topics")
         to.check(node, where)
+    if isinstance(to, str):
+        checks.topic(to, where)
+        if to.startswith(_OWN):
+            raise PlanError(
+                f"the topic {to!r} would be one of Headrace's own", where=where, fix=f"{_OWN!r} is reserved: rename it"
+            )
     if name is not None:
         check_name(name, "query", where)
     label = to if isinstance(to, str) else to.label
-    return Write(node=node, to=to, name=name or label, named=name is not None, where=where, delivery=delivery)
+    chosen = name or _folder(label)
+    if _TAKEN.fullmatch(chosen):
+        raise PlanError(
+            f"a query can't be called {chosen!r}: a file beside its checkpoint is", where=where, fix='name it: to(…, name="…")'
+        )
+    return Write(node=node, to=to, name=chosen, named=name is not None, where=where, delivery=delivery)
+
+
+def _folder(label: str) -> str:
+    """A label as the name of a folder: no two are the same, none leads elsewhere or is hidden."""
+    name = re.sub(r"[^\w .@=+,~-]|^\.", lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), label)
+    return name if len(name.encode()) <= 249 else f"{name[:60]}-{hashlib.sha256(label.encode()).hexdigest()[:16]}"
 
 
 def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec, ...]:

@@ -13,7 +13,7 @@ from headrace.broker import peek, topics
 from headrace.broker.client import Connection
 from headrace.broker.records import Headers, Record, Stored, readable
 from headrace.errors import BrokerError, ConfigError
-from headrace.plan.queries import dead_topic
+from headrace.plan.queries import dead_topic, query_id
 
 _OURS = "headrace."
 _SECONDS = 60.0
@@ -65,7 +65,7 @@ def drop(connection: Connection, app: str, chosen: Sequence[Letter]) -> int:
 
 
 def _settle(connection: Connection, app: str, done: Sequence[Letter], again: Sequence[Letter]) -> int:
-    producer = connection.producer(transactional_id=f"{dead_topic(app)}.replay", partitioner="murmur2_random")
+    producer = connection.producer(transactional_id=f"{dead_topic(app)}/replay", partitioner="murmur2_random")
     try:
         producer.init_transactions(_SECONDS)
         producer.begin_transaction()
@@ -99,7 +99,7 @@ def _letter(key: bytes, stored: Stored, app: str) -> Letter:
     partition = int(readable(facts["partition"]))
     return Letter(
         key=key,
-        query=key.decode().removeprefix(f"headrace.{app}.").partition("/")[0],
+        query=key.decode().removeprefix(query_id(app, "")).partition("/")[0],
         topic=readable(facts["topic"]),
         partition=None if partition < 0 else partition,
         offset=int(readable(facts["offset"])),
