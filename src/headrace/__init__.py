@@ -1,5 +1,7 @@
 """Headrace: streams and tables for Python, on Spark."""
 
+from typing import TYPE_CHECKING
+
 from headrace import sinks
 from headrace.app import App
 from headrace.clocks import device_clock, event_time, log_append_time, processing_time
@@ -34,3 +36,10 @@ __all__ = [
     "tumbling",
     "udf",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        from headrace.plan import habits, spelling
+
+        raise spelling.missing("headrace", name, __all__, habits.MODULE)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from headrace.errors import PlanError
-from headrace.plan import build, draw, tables
+from headrace.plan import build, draw, habits, spelling, tables
 from headrace.plan.callsite import CallSite, call_site
 from headrace.plan.durations import Duration
 from headrace.plan.nodes import Bad, Clock, Delivery, Format, Kind, Node, Sink, Source, Write
@@ -23,6 +23,7 @@ APP_MODULE = "headrace_app"
 """The name under which `headrace run` imports the user's file."""
 
 
+@spelling.facade("an app", habits.APP)
 class App:
     """A named application: the streams it reads, what it makes of them, and where that goes."""
 

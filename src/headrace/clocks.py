@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from headrace.errors import PlanError
-from headrace.plan import checks
+from headrace.plan import checks, spelling
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration, micros
 from headrace.plan.nodes import Clock, Device, Moment, Ours, Unit
 
 
+@spelling.arguments
 def event_time(column: str, *, unit: Unit | None = None, zone: str = "UTC") -> Moment:
     """The time that the event says itself, in a column that is a timestamp, a number of `unit`s since 1970, or ISO text.
 
@@ -20,16 +21,19 @@ def event_time(column: str, *, unit: Unit | None = None, zone: str = "UTC") -> M
     return Moment(column, unit, checks.zone(zone, where))
 
 
+@spelling.arguments
 def log_append_time() -> Clock:
     """When the record came into the log: its timestamp there. This is the clock of a stream without `time=`."""
     return Ours.LOG
 
 
+@spelling.arguments
 def processing_time() -> Clock:
     """When the event is processed: that of its micro-batch."""
     return Ours.PROCESSING
 
 
+@spelling.arguments
 def device_clock(
     *,
     occurred: str | Moment,

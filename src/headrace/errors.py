@@ -2,6 +2,8 @@
 
     HeadraceError
     ├── PlanError        the program is wrong: a name, a type, a window; carries the user's line
+    │   ├── UnknownName  a verb that does not exist; also an AttributeError
+    │   └── ArgumentError  a misspelt, missing or unnamed argument; also a TypeError
     ├── ConfigError      a setting, a flag or headrace.toml is wrong
     ├── SetupError       this machine lacks something: Java, a jar, disk
     ├── BrokerError      the log can't be reached, or refuses
@@ -49,6 +51,12 @@ class HeadraceError(Exception):
 
 
 class PlanError(HeadraceError): ...
+
+
+class UnknownName(PlanError, AttributeError): ...
+
+
+class ArgumentError(PlanError, TypeError): ...
 
 
 class ConfigError(HeadraceError): ...

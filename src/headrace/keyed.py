@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.plan import build
+from headrace.plan import build, habits, spelling
 from headrace.plan.callsite import call_site
 from headrace.plan.nodes import Emit, Late, Node, Window
 from headrace.stream import Stream
@@ -21,6 +21,7 @@ class KeyedStream(Stream):
         return f"<KeyedStream of {', '.join(self.columns)} by {', '.join(self.key)}>"
 
 
+@spelling.facade("a windowed stream", habits.WINDOWED)
 class WindowedStream:
     """What `stream.window(...)` gives: it waits for `agg` or `count`."""
 

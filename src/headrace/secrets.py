@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.errors import ConfigError, PlanError, Where
+from headrace.plan import spelling
 from headrace.plan.callsite import call_site
 
 MASK = "********"
@@ -50,6 +51,7 @@ class Secret:
         return found
 
 
+@spelling.arguments
 def secret(env: str | None = None, *, file: str | os.PathLike[str] | None = None, prefix: str = "") -> Secret:
     """A secret of the environment, `hr.secret("SMTP_PASSWORD")`, or of a file, `hr.secret(file="/run/secrets/smtp")`.
 

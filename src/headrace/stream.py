@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import PlanError
-from headrace.plan import build, joins, tables
+from headrace.plan import build, habits, joins, spelling, tables
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration
 from headrace.plan.joins import On
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from headrace.table import Table
 
 
+@spelling.facade("a stream", habits.STREAM)
 class Stream:
     """A stream of events with named columns. Expressions are Spark SQL text; `_time` is the event's time."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from headrace.errors import PlanError
-from headrace.plan import build, joins, tables
+from headrace.plan import build, habits, joins, spelling, tables
 from headrace.plan.callsite import call_site
 from headrace.plan.joins import On
 from headrace.plan.nodes import Delivery, How, Node, Sink
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from headrace.stream import Stream
 
 
+@spelling.facade("a table", habits.TABLE)
 class Table:
     """The newest row of each key: a topic read as one, the newest events of a stream, a running aggregate, a join of tables.
 
@@ -99,6 +100,7 @@ class Table:
         return f"<Table of {', '.join(self.columns)} by {', '.join(self.key) or 'nothing'}>"
 
 
+@spelling.facade("a grouped table", habits.GROUPED)
 class KeyedTable:
     """What `table.key_by(...)` gives: it waits for `agg` or `count`."""
 

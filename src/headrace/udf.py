@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.errors import PlanError
+from headrace.plan import spelling
 from headrace.plan.callsite import call_site
 from headrace.plan.nodes import Udf
 
 
+@spelling.arguments
 def udf(returns: str) -> Callable[[Callable[..., Any]], Udf]:
     """Marks a function for use in expressions: `@hr.udf("double")`, then `with_columns(x="f(price)")`.
 

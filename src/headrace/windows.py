@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, cast
 
 from headrace.errors import PlanError, Where
-from headrace.plan import checks
+from headrace.plan import checks, spelling
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration, micros
 from headrace.plan.nodes import Every, Window
@@ -16,6 +16,7 @@ _LONGEST = {"day": _DAY + 3_600_000_000, "week": 7 * _DAY + 3_600_000_000, "mont
 _MOST = 10_000
 
 
+@spelling.arguments
 def tumbling(size: Duration, *, offset: Duration = "0 seconds") -> Window:
     """Windows of one size, one after the other: every event is in exactly one."""
     where = call_site().where
@@ -23,6 +24,7 @@ def tumbling(size: Duration, *, offset: Duration = "0 seconds") -> Window:
     return Window("tumbling", length, length, micros(offset, what="offset", where=where, zero=True))
 
 
+@spelling.arguments
 def hopping(size: Duration, *, every: Duration, offset: Duration = "0 seconds") -> Window:
     """A window of `size` begins at each `every`: overlapping if every < size, with gaps between them if every > size."""
     where = call_site().where
@@ -31,18 +33,21 @@ def hopping(size: Duration, *, every: Duration, offset: Duration = "0 seconds") 
     return Window("hopping", length, hop, micros(offset, what="offset", where=where, zero=True))
 
 
+@spelling.arguments
 def sliding(size: Duration) -> Window:
     """For every event the window of this size that ends with it, as moving averages have it; also when an event leaves."""
     length = micros(size, what="size", where=call_site().where)
     return Window("sliding", length, length)
 
 
+@spelling.arguments
 def session(*, gap: Duration) -> Window:
     """Events of a key that follow each other within `gap`; it ends `gap` after its last event."""
     length = micros(gap, what="gap", where=call_site().where)
     return Window("session", length, length)
 
 
+@spelling.arguments
 def calendar(unit: Unit, *, zone: str = "UTC", offset: Duration = "0 seconds") -> Window:
     """Days, weeks (from Monday) or months of a time zone; with an offset of "6 hours" a day begins at six in the morning."""
     where = call_site().where
@@ -51,6 +56,7 @@ def calendar(unit: Unit, *, zone: str = "UTC", offset: Duration = "0 seconds") -
     return Window("calendar", _LONGEST[unit], _LONGEST[unit], shift, unit, checks.zone(zone, where))
 
 
+@spelling.arguments
 def cumulating(
     size: Duration | Unit,
     *,
@@ -70,6 +76,7 @@ def cumulating(
     return Window("cumulating", length, step, shift, unit, checks.zone(zone, where))
 
 
+@spelling.arguments
 def every(interval: Duration) -> Every:
     """`emit=hr.every("1 minute")`: the results so far at each full minute of event time, also of keys with nothing new."""
     return Every(micros(interval, what="interval", where=call_site().where))

@@ -1,5 +1,7 @@
 """Where rows go besides topics; one file a system. Databases: postgres, sqlite, redis; files. Effects: email, webhook, call."""
 
+from typing import TYPE_CHECKING
+
 from headrace.sinks.call import NotDelivered, call
 from headrace.sinks.email import email
 from headrace.sinks.files import files
@@ -9,3 +11,10 @@ from headrace.sinks.sqlite import sqlite
 from headrace.sinks.webhook import webhook
 
 __all__ = ["NotDelivered", "call", "email", "files", "postgres", "redis", "sqlite", "webhook"]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        from headrace.plan import habits, spelling
+
+        raise spelling.missing("hr.sinks", name, __all__, habits.SINKS)

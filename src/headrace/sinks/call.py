@@ -9,6 +9,7 @@ from typing import Any
 from headrace.effects import arguments
 from headrace.effects.effect import Doubt, Effect, Item, Later, OnDoubt, Outcome, Refused, Sender, Sent
 from headrace.errors import PlanError
+from headrace.plan import spelling
 from headrace.plan.callsite import call_site
 
 Function = Callable[[dict[str, Any], str], object]
@@ -53,6 +54,7 @@ class CallSender:
         pass
 
 
+@spelling.arguments
 def call(
     function: Function,
     *,

@@ -13,7 +13,7 @@ from headrace.effects import arguments, template
 from headrace.effects.addresses import literal
 from headrace.effects.effect import Effect, OnDoubt, Sender
 from headrace.errors import PlanError, Where
-from headrace.plan import checks
+from headrace.plan import checks, spelling
 from headrace.plan.callsite import call_site
 from headrace.secrets import Secret
 
@@ -53,6 +53,7 @@ class Email(Effect):
         return SmtpSender(self)
 
 
+@spelling.arguments
 def email(
     *,
     to: str | Sequence[str],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headrace.errors import PlanError, Where
-from headrace.plan import checks
+from headrace.plan import checks, spelling
 from headrace.plan.callsite import call_site
 from headrace.plan.nodes import Node, Sink
 
@@ -41,6 +41,7 @@ class Files(Sink):
         checks.exist(node, self.partition_by, where)
 
 
+@spelling.arguments
 def files(path: str | os.PathLike[str], *, format: Format = "parquet", partition_by: str | Sequence[str] = ()) -> Files:
     """Rows in files of a folder, here or at a URL that Spark knows: `files("data/trades", partition_by="day")`.
 

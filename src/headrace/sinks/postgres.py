@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.errors import PlanError, Where
+from headrace.plan import spelling
 from headrace.plan.callsite import call_site
 from headrace.plan.nodes import Node, Sink
 from headrace.secrets import Secret
@@ -48,6 +49,7 @@ class Postgres(Sink):
         return node.key if mode_of(self.mode, node, self.label, where) == "upsert" else ()
 
 
+@spelling.arguments
 def postgres(
     url: str,
     *,

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from headrace.errors import PlanError, Where
+from headrace.plan import spelling
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration, micros
 from headrace.plan.nodes import Node, Sink
@@ -37,6 +38,7 @@ class Redis(Sink):
         mode_of("upsert", node, self.label, where)
 
 
+@spelling.arguments
 def redis(url: str, *, prefix: str, expire: Duration | None = None, password: Secret | None = None) -> Redis:
     """The rows of a table as hashes, `<prefix>:<key>`: `redis("redis://localhost:6379/0", prefix="prices")`.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.errors import PlanError, Where
+from headrace.plan import spelling
 from headrace.plan.callsite import call_site
 from headrace.plan.nodes import Node, Sink
 from headrace.sinks.tables import Mode, checked_mode, mode_of, table_name
@@ -33,6 +34,7 @@ class Sqlite(Sink):
         return node.key if mode_of(self.mode, node, self.label, where) == "upsert" else ()
 
 
+@spelling.arguments
 def sqlite(path: str | os.PathLike[str], *, table: str, mode: Mode | None = None, create: bool = True) -> Sqlite:
     """Rows in a table of a SQLite file on the machine of Spark's driver, exactly once: `sqlite("market.db", table="trades")`.
 

@@ -10,6 +10,7 @@ from headrace import secrets
 from headrace.effects import addresses, arguments
 from headrace.effects.effect import Effect, OnDoubt, Sender
 from headrace.errors import PlanError, Where
+from headrace.plan import spelling
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration, micros
 from headrace.secrets import Secret
@@ -51,6 +52,7 @@ class Webhook(Effect):
         return PostSender(self)
 
 
+@spelling.arguments
 def webhook(
     url: str | Secret,
     *,
