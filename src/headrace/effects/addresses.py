@@ -4,12 +4,40 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+# Everything that the IANA IPv4 special-purpose registry does not call globally reachable, multicast, and an address of Azure's hosts.
+_REFUSED_IPV4 = tuple(
+    map(
+        ipaddress.IPv4Network,
+        (
+            "0.0.0.0/8",
+            "10.0.0.0/8",
+            "100.64.0.0/10",
+            "127.0.0.0/8",
+            "168.63.129.16/32",
+            "169.254.0.0/16",
+            "172.16.0.0/12",
+            "192.0.0.0/24",
+            "192.0.2.0/24",
+            "192.88.99.0/24",
+            "192.168.0.0/16",
+            "198.18.0.0/15",
+            "198.51.100.0/24",
+            "203.0.113.0/24",
+            "224.0.0.0/4",
+            "240.0.0.0/4",
+        ),
+    )
+)
+_GLOBAL_IPV6 = ipaddress.IPv6Network("2000::/3")
+# Of those: protocol assignments with Teredo in them, documentation twice, and 6to4. Tunnels lead wherever their address says.
+_REFUSED_IPV6 = tuple(map(ipaddress.IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")))
+_IPV4_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 class NotPublic(OSError):
@@ -53,20 +81,12 @@ def literal(host: str) -> Address | None:
 
 
 def public(address: Address) -> bool:
-    """Whether it is reached through the internet; an address within an address counts too."""
-    return all(one.is_global and not one.is_multicast and not one.is_reserved for one in _within(address))
-
-
-def _within(address: Address) -> Iterator[Address]:
+    """Whether it is reached through the internet, by the IANA registries and not by what this version of Python knows of them."""
     if isinstance(address, ipaddress.IPv4Address):
-        yield address
-        return
-    inner = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-    if address in _NAT64:
-        inner.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-    found = [one for one in inner if one is not None]
-    # These blocks are "reserved" themselves; what counts is where they lead.
-    yield from found or [address]
+        return not any(address in network for network in _REFUSED_IPV4)
+    if address in _IPV4_MAPPED or address in _NAT64:
+        return public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    return address in _GLOBAL_IPV6 and not any(address in network for network in _REFUSED_IPV6)
 
 
 def connect(host: str, port: int, *, private: bool, timeout: float) -> socket.socket:
