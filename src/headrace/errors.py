@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headrace.printable import LINES, printable
+
 
 @dataclass(frozen=True, slots=True)
 class Where:
@@ -47,7 +49,7 @@ class HeadraceError(Exception):
             lines.append(f"  at {self.where}")
         if self.fix:
             lines.append(f"  fix: {self.fix}")
-        return "\n".join(lines)
+        return printable("\n".join(lines), keep=LINES)
 
 
 class PlanError(HeadraceError): ...

@@ -1,6 +1,7 @@
-"""A network of its own, where a name leads to a public address at first and then to this machine. Prints what became of webhooks.
+"""A network of its own, where a name leads to a public address first and then to this machine: what becomes of webhooks.
 
-Run in new namespaces (`unshare -rmn`): the name server is asked by libc itself, and 93.184.216.34 answers on the loopback interface.
+Run in new namespaces (`unshare -rmn`): libc itself asks the name server, and 93.184.216.34 is an address of the loopback
+interface.
 """
 
 from __future__ import annotations

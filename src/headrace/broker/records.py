@@ -30,6 +30,29 @@ class Stored(Record):
     time: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record that a query could not use: where it was, what refused it, and why; from a broker also the record as it was."""
+
+    topic: str
+    partition: int | None
+    """None for a row that was too large to be written: it is in no topic."""
+    offset: int
+    operator: str
+    cause: str
+    query: str = ""
+    record: Record = Record(None)
+    key: bytes = b""
+    """That of the letter in the topic of dead letters."""
+    time: datetime | None = None
+    foreign: bool = False
+    """Not a dead letter at all, but a record that another program wrote to the topic of dead letters."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.topic}/{'-' if self.partition is None else self.partition}/{self.offset}"
+
+
 def to_bytes(field: object) -> bytes | None:
     """A text as it is, anything else as JSON; None stays None."""
     match field:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from headrace.printable import json_line, printable
 
 
 def show(rows: Sequence[Mapping[str, Any]], *, as_json: bool, empty: str = "nothing to show") -> None:
     """Rows of the same fields; the fields' names are the headings."""
     if as_json:
         for row in rows:
-            print(json.dumps(row, ensure_ascii=False, default=str))
+            print(json_line(row))
         return
     if not rows:
         print(empty)
@@ -26,4 +27,4 @@ def show(rows: Sequence[Mapping[str, Any]], *, as_json: bool, empty: str = "noth
 
 
 def _cell(value: object) -> str:
-    return "-" if value is None else str(value)
+    return "-" if value is None else printable(str(value))

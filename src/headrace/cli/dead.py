@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
-from headrace.broker.records import iso, readable
+from headrace.broker.records import DeadLetter, iso, readable
 from headrace.cli import columns, flags
 from headrace.errors import ConfigError
 from headrace.runtime import dead
-from headrace.runtime.dead import Letter
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,8 +66,12 @@ def _show(args: argparse.Namespace) -> int:
 
 def _replay(args: argparse.Namespace) -> int:
     connection, app = flags.connect(args), flags.app_name(args)
-    count = dead.replay(connection, app, _chosen(args))
+    found = _chosen(args)
+    foreign = [letter.id for letter in found if letter.foreign] if args.all else []
+    count = dead.replay(connection, app, [letter for letter in found if letter.id not in foreign])
     print(f"replayed {count}: they are in their topics again, and read by all who read these")
+    if foreign:
+        print(f"left {len(foreign)} that are not dead letters: headrace dead drop {app} {foreign[0]}", file=sys.stderr)
     return 0
 
 
@@ -77,7 +81,7 @@ def _drop(args: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(args: argparse.Namespace) -> list[Letter]:
+def _chosen(args: argparse.Namespace) -> list[DeadLetter]:
     if bool(args.id) == args.all:
         raise ConfigError("which ones?", fix="give ids, or --all")
     return dead.find(flags.connect(args), flags.app_name(args), args.id)

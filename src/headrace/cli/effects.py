@@ -20,6 +20,7 @@ from headrace.cli import columns, flags
 from headrace.effects import outbox as outboxes
 from headrace.effects.outbox import STATES, Entry, Outbox, State
 from headrace.errors import ConfigError, StateError
+from headrace.printable import printable
 
 _OPEN: tuple[State, ...] = ("PENDING", "SENDING", "FAILED", "UNKNOWN")
 _FEW = 100
@@ -69,13 +70,11 @@ def _list(args: argparse.Namespace) -> int:
     states = tuple(args.states) or _OPEN
     found = outbox.entries(states, effect=args.effect, most=args.limit or -1)
     rows = [_summary(entry) for entry in found]
-    columns.show(
-        rows if args.json else [_safe(row) for row in rows], as_json=args.json, empty=f"nothing is {' or '.join(states)}"
-    )
+    columns.show(rows, as_json=args.json, empty=f"nothing is {' or '.join(states)}")
     if not args.json:
         for effect, counts in outbox.counts().items():
             said = ", ".join(f"{count:,} {state}" for state, count in counts.items())
-            print(f"{effect}: {said}", file=sys.stderr)
+            print(printable(f"{effect}: {said}"), file=sys.stderr)
     return 0
 
 
@@ -85,8 +84,8 @@ def _show(args: argparse.Namespace) -> int:
     if args.json:
         columns.show([shown], as_json=True)
     else:
-        safe = _safe(shown | {"row": entry.row or None})
-        columns.show([{"what": name, "is": value} for name, value in safe.items() if value is not None], as_json=False)
+        facts = shown | {"row": entry.row or None}
+        columns.show([{"what": name, "is": value} for name, value in facts.items() if value is not None], as_json=False)
     return 0
 
 
@@ -107,7 +106,7 @@ def _resolve(args: argparse.Namespace) -> int:
     done = outbox.resolve(ids, args.verdict)
     print(f"{len(done)} {'is' if len(done) == 1 else 'are'} {args.verdict} now")
     for id in sorted(set(ids) - set(done)):
-        print(f"{id} is {_found(outbox, id).state}: left as it is", file=sys.stderr)
+        print(f"{printable(id)} is {_found(outbox, id).state}: left as it is", file=sys.stderr)
     return 0 if len(done) == len(ids) else 1
 
 
@@ -132,15 +131,6 @@ def _summary(entry: Entry) -> dict[str, Any]:
         "changed": _time(entry.changed),
         "cause": entry.cause,
     }
-
-
-def _safe(shown: dict[str, Any]) -> dict[str, Any]:
-    """Ids, rows and causes come from elsewhere: what would move the cursor of a terminal is escaped."""
-    return {name: _escaped(value) if isinstance(value, str) else value for name, value in shown.items()}
-
-
-def _escaped(text: str) -> str:
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
 def _row(entry: Entry) -> Any:

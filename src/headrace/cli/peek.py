@@ -7,13 +7,13 @@ headrace peek companies --table
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable
 
 from headrace.broker import peek, records
 from headrace.broker.records import Stored
 from headrace.cli import columns, flags
 from headrace.errors import ConfigError
+from headrace.printable import json_line, printable
 
 FEW = 10
 
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         _show_table(found, args.json)
         return 0
     for record in found:
-        line = json.dumps(records.to_json(record), ensure_ascii=False) if args.json else records.to_line(record)
+        line = json_line(records.to_json(record)) if args.json else printable(records.to_line(record))
         # Flushed line by line, so that a pipe sees what came.
         print(line, flush=args.follow)
     return 0

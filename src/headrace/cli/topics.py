@@ -8,6 +8,7 @@ import sys
 from headrace.broker import topics
 from headrace.cli import columns, flags
 from headrace.errors import ConfigError
+from headrace.printable import printable
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +68,7 @@ def _describe(args: argparse.Namespace) -> int:
         return 0
     print(topic.name)
     for name, value in topic.config.items():
-        print(f"  {name} = {value}")
+        print(printable(f"  {name} = {value}"))
     columns.show(rows, as_json=False)
     return 0
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-# Everything that the IANA IPv4 special-purpose registry does not call globally reachable, multicast, and an address of Azure's hosts.
+# What the IANA IPv4 special-purpose registry does not call globally reachable, multicast, and an address of Azure's hosts.
 _REFUSED_IPV4 = tuple(
     map(
         ipaddress.IPv4Network,
@@ -81,7 +81,7 @@ def literal(host: str) -> Address | None:
 
 
 def public(address: Address) -> bool:
-    """Whether it is reached through the internet, by the IANA registries and not by what this version of Python knows of them."""
+    """Whether it is reached through the internet, by the IANA registries, not by what this Python knows of them."""
     if isinstance(address, ipaddress.IPv4Address):
         return not any(address in network for network in _REFUSED_IPV4)
     if address in _IPV4_MAPPED or address in _NAT64:

@@ -3,42 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from confluent_kafka import KafkaException, Producer
 
 from headrace.broker import peek, topics
 from headrace.broker.client import Connection
-from headrace.broker.records import Headers, Record, Stored, readable
+from headrace.broker.records import DeadLetter, Headers, Record, Stored
 from headrace.errors import BrokerError, ConfigError
 from headrace.plan.queries import dead_topic, query_id
 
-_OURS = "headrace."
+_FACT = "headrace."
+_HEADER = "header."
 _SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Letter:
-    """A record as it was, where it was, and why it is here. A row that was too large to be written has no partition."""
-
-    key: bytes
-    query: str
-    topic: str
-    partition: int | None
-    offset: int
-    operator: str
-    cause: str
-    record: Record
-    time: datetime | None
-
-    @property
-    def id(self) -> str:
-        return f"{self.topic}/{'-' if self.partition is None else self.partition}/{self.offset}"
-
-
-def letters(connection: Connection, app: str) -> list[Letter]:
+def letters(connection: Connection, app: str) -> list[DeadLetter]:
     """Those that are neither replayed nor dropped, the oldest first."""
     topic = dead_topic(app)
     if not topics.exists(connection, topic):
@@ -46,7 +26,7 @@ def letters(connection: Connection, app: str) -> list[Letter]:
     return [_letter(key, stored, app) for key, stored in peek.table(peek.read(connection, topic)).items()]
 
 
-def find(connection: Connection, app: str, ids: Sequence[str]) -> list[Letter]:
+def find(connection: Connection, app: str, ids: Sequence[str]) -> list[DeadLetter]:
     """Those of these ids, all that there are without any; two queries may have one of the same record."""
     found = letters(connection, app)
     if missing := [id for id in ids if not any(letter.id == id for letter in found)]:
@@ -54,17 +34,22 @@ def find(connection: Connection, app: str, ids: Sequence[str]) -> list[Letter]:
     return [letter for letter in found if not ids or letter.id in ids]
 
 
-def replay(connection: Connection, app: str, chosen: Sequence[Letter]) -> int:
-    """Puts the records back where they came from, each once, and lets go of the letters: both or nothing."""
+def replay(connection: Connection, app: str, chosen: Sequence[DeadLetter]) -> int:
+    """Puts the records back where they came from, each once, and removes the letters: both or nothing."""
+    if foreign := [letter.id for letter in chosen if letter.foreign]:
+        raise ConfigError(
+            f"{foreign[0]} is not a dead letter: another program wrote it, and it came from no topic",
+            fix=f"headrace dead drop {app} {foreign[0]}",
+        )
     records = {letter.id: letter for letter in chosen}
     return _settle(connection, app, chosen, list(records.values()))
 
 
-def drop(connection: Connection, app: str, chosen: Sequence[Letter]) -> int:
+def drop(connection: Connection, app: str, chosen: Sequence[DeadLetter]) -> int:
     return _settle(connection, app, chosen, [])
 
 
-def _settle(connection: Connection, app: str, done: Sequence[Letter], again: Sequence[Letter]) -> int:
+def _settle(connection: Connection, app: str, done: Sequence[DeadLetter], again: Sequence[DeadLetter]) -> int:
     producer = connection.producer(transactional_id=f"{dead_topic(app)}/replay", partitioner="murmur2_random")
     try:
         producer.init_transactions(_SECONDS)
@@ -93,18 +78,41 @@ def _produce(producer: Producer, *record: Any, **more: Any) -> None:
             producer.poll(0.1)
 
 
-def _letter(key: bytes, stored: Stored, app: str) -> Letter:
-    facts = {name.removeprefix(_OURS): value for name, value in stored.headers if name.startswith(_OURS)}
-    headers: Headers = tuple((name, value) for name, value in stored.headers if not name.startswith(_OURS))
-    partition = int(readable(facts["partition"]))
-    return Letter(
+def _letter(key: bytes, stored: Stored, app: str) -> DeadLetter:
+    return _ours(key, stored, app) or DeadLetter(
+        topic=dead_topic(app),
+        partition=stored.partition,
+        offset=stored.offset,
+        operator="-",
+        cause="not a dead letter: another program wrote this record to the topic of dead letters",
+        query="-",
+        record=Record(stored.value, stored.key, stored.headers),
         key=key,
-        query=key.decode().removeprefix(query_id(app, "")).partition("/")[0],
-        topic=readable(facts["topic"]),
+        time=stored.time,
+        foreign=True,
+    )
+
+
+def _ours(key: bytes, stored: Stored, app: str) -> DeadLetter | None:
+    """None for what is not a dead letter. Facts can't be forged by a record: its own headers have a prefix."""
+    facts = {name.removeprefix(_FACT): value for name, value in stored.headers if name.startswith(_FACT)}
+    headers: Headers = tuple((name.removeprefix(_HEADER), value) for name, value in stored.headers if name.startswith(_HEADER))
+    try:
+        topic, operator, cause = ((facts[name] or b"").decode() for name in ("topic", "operator", "cause"))
+        partition, offset = (int((facts[name] or b"").decode()) for name in ("partition", "offset"))
+        query = key.decode().removesuffix(f"/{topic}/{partition}/{offset}").removeprefix(query_id(app, ""))
+    except (KeyError, ValueError):
+        return None
+    if len(facts) + len(headers) < len(stored.headers) or not topic or "/" in query:
+        return None
+    return DeadLetter(
+        topic=topic,
         partition=None if partition < 0 else partition,
-        offset=int(readable(facts["offset"])),
-        operator=readable(facts["operator"]),
-        cause=readable(facts["cause"]),
+        offset=offset,
+        operator=operator,
+        cause=cause,
+        query=query,
         record=Record(None if "value" in facts else stored.value, facts.get("key"), headers),
+        key=key,
         time=stored.time,
     )

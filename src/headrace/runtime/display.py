@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from headrace.printable import LINES, printable
 from headrace.runtime.progress import Batch, Total
 
 _EVERY = 5.0
@@ -32,7 +33,7 @@ class LiveDisplay:
         self._live.start()
 
     def say(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False)
+        self._console.print(printable(text, keep=LINES), markup=False, highlight=False)
 
     def batch(self, batch: Batch, total: Total) -> None:
         self._rows[batch.query] = (batch, total)
@@ -84,7 +85,7 @@ class LineDisplay:
         self._unshown: dict[str, tuple[Batch, Total]] = {}
 
     def say(self, text: str) -> None:
-        print(text, file=self._out, flush=True)
+        print(printable(text, keep=LINES), file=self._out, flush=True)
 
     def batch(self, batch: Batch, total: Total) -> None:
         now = time.monotonic()
@@ -105,7 +106,7 @@ class JsonDisplay:
     """Every batch as one JSON object on stdout; words go to stderr."""
 
     def say(self, text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+        print(printable(text, keep=LINES), file=sys.stderr, flush=True)
 
     def batch(self, batch: Batch, total: Total) -> None:
         print(batch.json(), flush=True)

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructField, StructType
 
+from headrace.broker.records import DeadLetter
 from headrace.errors import PlanError, RunError
 from headrace.plan.nodes import Window
 
@@ -146,16 +147,6 @@ def calls(expressions: Sequence[Column], names: Sequence[str], prefix: str) -> t
     taken = _jvm(SparkSession.active()).headrace.kernel.FunctionCalls(list(names), prefix)
     over = [_column(taken.without(expression._jc)) for expression in expressions]  # pyright: ignore
     return [_column(call) for call in taken.calls()], over
-
-
-class DeadLetter(NamedTuple):
-    """A record that a query can't use: where it is in the log, what refused it, and why."""
-
-    topic: str
-    partition: int
-    offset: int
-    operator: str
-    cause: str
 
 
 class DeadLetters:

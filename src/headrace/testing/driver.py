@@ -20,6 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType, TimestampType
 
 from headrace import jars
+from headrace.broker.records import DeadLetter
 from headrace.errors import PlanError
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration, micros
@@ -33,7 +34,6 @@ from headrace.runtime.progress import Batch, Counts, Total
 from headrace.sources import memory
 from headrace.spark import compile as spark_compile
 from headrace.spark import jvm
-from headrace.spark.jvm import DeadLetter
 from headrace.spark.session import session
 from headrace.testing import tables
 from headrace.testing.tables import Row, at, parse

@@ -22,10 +22,10 @@ import scala.jdk.javaapi.CollectionConverters;
  * What the tasks of a batch could not use. They tell where it is; its bytes are read again from the log when the batch is committed,
  * so that good records pay nothing for it. A record counts once, however often a task that met it was run.
  */
-public final class DeadLetters extends AccumulatorV2<Letter, Map<String, Letter>> {
+public final class DeadLetters extends AccumulatorV2<DeadLetter, Map<String, DeadLetter>> {
   private static final int LONGEST = 1000;
 
-  private final Map<String, Letter> letters = new LinkedHashMap<>();
+  private final Map<String, DeadLetter> letters = new LinkedHashMap<>();
   private final transient Map<Long, Integer> counts = new ConcurrentHashMap<>();
   private final transient Map<Long, Integer> oversized = new ConcurrentHashMap<>();
 
@@ -61,7 +61,7 @@ public final class DeadLetters extends AccumulatorV2<Letter, Map<String, Letter>
   public boolean judge(UTF8String operator, UTF8String cause, UTF8String topic, int partition, long offset) {
     if (cause == null) return true;
     String why = cause.toString();
-    add(new Letter(topic.toString(), partition, offset, operator.toString(), why.substring(0, Math.min(why.length(), LONGEST))));
+    add(new DeadLetter(topic.toString(), partition, offset, operator.toString(), why.substring(0, Math.min(why.length(), LONGEST))));
     return false;
   }
 
@@ -82,24 +82,24 @@ public final class DeadLetters extends AccumulatorV2<Letter, Map<String, Letter>
   }
 
   /** What was told since this was last asked. */
-  public synchronized List<Letter> take() {
-    List<Letter> taken = List.copyOf(letters.values());
+  public synchronized List<DeadLetter> take() {
+    List<DeadLetter> taken = List.copyOf(letters.values());
     letters.clear();
     return taken;
   }
 
   @Override
-  public synchronized void add(Letter letter) {
+  public synchronized void add(DeadLetter letter) {
     letters.putIfAbsent(letter.id(), letter);
   }
 
   @Override
-  public synchronized void merge(AccumulatorV2<Letter, Map<String, Letter>> other) {
+  public synchronized void merge(AccumulatorV2<DeadLetter, Map<String, DeadLetter>> other) {
     other.value().values().forEach(this::add);
   }
 
   @Override
-  public synchronized Map<String, Letter> value() {
+  public synchronized Map<String, DeadLetter> value() {
     return letters;
   }
 
@@ -114,7 +114,7 @@ public final class DeadLetters extends AccumulatorV2<Letter, Map<String, Letter>
   }
 
   @Override
-  public synchronized AccumulatorV2<Letter, Map<String, Letter>> copy() {
+  public synchronized AccumulatorV2<DeadLetter, Map<String, DeadLetter>> copy() {
     DeadLetters copy = new DeadLetters();
     copy.letters.putAll(letters);
     return copy;

@@ -75,7 +75,7 @@ public final class KafkaEnd implements End {
 
   /** What was told so far, by itself. What can't be written now is kept for the next time. */
   void bury(Batch batch) {
-    List<Letter> letters = dead == null ? List.of() : dead.take();
+    List<DeadLetter> letters = dead == null ? List.of() : dead.take();
     if (letters.isEmpty()) return;
     try {
       if (next == null) begin();

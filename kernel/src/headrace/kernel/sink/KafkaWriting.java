@@ -35,7 +35,7 @@ final class KafkaWriting implements Writing {
   private final KafkaProducer<byte[], byte[]> producer;
   private final KafkaPen pen;
   private final Set<Integer> tasks = new HashSet<>();
-  private final Map<Letter, ProducerRecord<byte[], byte[]>> oversized = new LinkedHashMap<>();
+  private final Map<DeadLetter, ProducerRecord<byte[], byte[]>> oversized = new LinkedHashMap<>();
   private volatile boolean begun = false;
   private volatile boolean givenUp = false;
   private volatile Throwable failure;
@@ -106,7 +106,7 @@ final class KafkaWriting implements Writing {
     if (end.dead == null) throw new SinkException(cause);
     // It has no place in a topic: it is known by its batch, which is written once, and its number there.
     long place = batch.number() << 20 | oversized.size();
-    oversized.put(new Letter(topic, -1, place, "to " + topic, cause), new ProducerRecord<>(topic, key, value));
+    oversized.put(new DeadLetter(topic, -1, place, "to " + topic, cause), new ProducerRecord<>(topic, key, value));
   }
 
   @Override
@@ -129,7 +129,7 @@ final class KafkaWriting implements Writing {
   }
 
   /** Nothing else, and no mark: the letters of a batch whose rows another sink has written. */
-  void commitLetters(List<Letter> letters) {
+  void commitLetters(List<DeadLetter> letters) {
     bury(letters);
     producer.flush();
     check();
@@ -138,10 +138,10 @@ final class KafkaWriting implements Writing {
   }
 
   /** The dead letters of the batch, with the bytes and headers of the records as they are in the log. */
-  private void bury(List<Letter> letters) {
+  private void bury(List<DeadLetter> letters) {
     end.dead.note(batch.number(), letters.size(), oversized.size());
-    Map<TopicPartition, TreeMap<Long, Letter>> places = new HashMap<>();
-    for (Letter letter : letters) {
+    Map<TopicPartition, TreeMap<Long, DeadLetter>> places = new HashMap<>();
+    for (DeadLetter letter : letters) {
       places.computeIfAbsent(new TopicPartition(letter.topic(), letter.partition()), place -> new TreeMap<>()).put(letter.offset(), letter);
     }
     if (!places.isEmpty()) {
@@ -152,14 +152,14 @@ final class KafkaWriting implements Writing {
     oversized.forEach((letter, record) -> bury(letter, record.key(), record.value(), null));
   }
 
-  private void bury(KafkaConsumer<byte[], byte[]> consumer, TopicPartition place, TreeMap<Long, Letter> letters) {
+  private void bury(KafkaConsumer<byte[], byte[]> consumer, TopicPartition place, TreeMap<Long, DeadLetter> letters) {
     consumer.assign(List.of(place));
     long last = letters.lastKey();
     consumer.seek(place, letters.firstKey());
     while (!letters.isEmpty() && consumer.position(place, KafkaEnd.PATIENCE) <= last) {
       if (letters.firstKey() - consumer.position(place) > FAR) consumer.seek(place, letters.firstKey());
       for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100)).records(place)) {
-        Letter letter = letters.remove(record.offset());
+        DeadLetter letter = letters.remove(record.offset());
         if (letter != null) bury(letter, record.key(), record.value(), record);
       }
       // What the log let go of in the meantime is told without its bytes.
@@ -167,10 +167,11 @@ final class KafkaWriting implements Writing {
     }
   }
 
-  private void bury(Letter letter, byte[] key, byte[] value, ConsumerRecord<byte[], byte[]> record) {
+  private void bury(DeadLetter letter, byte[] key, byte[] value, ConsumerRecord<byte[], byte[]> record) {
     String id = end.settings.id() + "/" + letter.id();
     ProducerRecord<byte[], byte[]> dead = new ProducerRecord<>(end.settings.letters(), 0, Batch.utf8(id), value == null ? new byte[0] : value);
-    if (record != null) record.headers().forEach(header -> dead.headers().add(header));
+    // The record's own headers have a prefix, so that none of them passes for a fact.
+    if (record != null) record.headers().forEach(header -> dead.headers().add("header." + header.key(), header.value()));
     Map<String, String> facts = new TreeMap<>();
     facts.put("topic", letter.topic());
     facts.put("partition", Integer.toString(letter.partition()));
