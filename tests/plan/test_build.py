@@ -76,9 +76,9 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "a time column that does not exist": (lambda: trades(time="when"), "no column 'when'"),
     "a time column that is text": (lambda: trades(time="symbol"), "not a timestamp"),
     "a wrong duration": (lambda: trades(lateness="10 parsecs"), "lateness='10 parsecs' is not a duration"),
-    "a window of nothing": (lambda: hr.tumbling("0 seconds"), "must be longer than nothing"),
-    "a hop of nothing": (lambda: hr.hopping("1 minute", every="0 s"), "every='0 s' must be longer"),
-    "a negative size": (lambda: hr.tumbling(timedelta(seconds=-1)), "must be longer than nothing"),
+    "a window of nothing": (lambda: hr.tumbling("0 seconds"), "must be greater than zero"),
+    "a hop of nothing": (lambda: hr.hopping("1 minute", every="0 s"), "every='0 s' must be greater"),
+    "a negative size": (lambda: hr.tumbling(timedelta(seconds=-1)), "must be greater than zero"),
     "a hop far too small": (lambda: hr.hopping("1 day", every="1 ms"), "would be in"),
     "a duration that is a number": (lambda: hr.tumbling(5), "is not a duration"),  # type: ignore[arg-type]
     "a window that is none": (lambda: trades().window("5 seconds"), "window() takes a window"),  # type: ignore[arg-type]
@@ -107,7 +107,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "a join of an unknown kind": (lambda: joined(how="outer"), "how is one of"),
     "a join of streams that share a column": (lambda: joined(other="k string, qty int"), "both sides have a column called qty"),
     "a join without lateness": (lambda: joined(lateness=None), "needs to know how late"),
-    "a join within nothing": (lambda: joined(within="0 seconds"), "within='0 seconds' must be longer"),
+    "a join within nothing": (lambda: joined(within="0 seconds"), "within='0 seconds' must be greater"),
     "a join with a table of another app": (
         lambda: trades().join(people(), on={"symbol": "id"}),
         "a stream or a table of the same",

@@ -172,6 +172,7 @@ def filter(node: Node, condition: str, site: CallSite) -> Filter:
 def select(node: Node, columns: Iterable[str], named: Mapping[str, str], site: CallSite) -> Project:
     items: list[tuple[str, str]] = []
     for column in columns:
+        checks.is_text(column, site.where)
         items += (
             [(name, schema.quoted(name)) for name in node.columns] if column == "*" else [expressions.named(column, site.where)]
         )

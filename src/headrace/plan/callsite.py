@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import FrameType
@@ -22,9 +23,9 @@ class CallSite:
     where: Where
     frame: FrameType
 
-    def lookup(self, name: str) -> Any:
-        scopes: tuple[Mapping[str, Any], ...] = (self.frame.f_locals, self.frame.f_globals)
-        return next((scope[name] for scope in scopes if name in scope), None)
+    @property
+    def scope(self) -> Mapping[str, Any]:
+        return ChainMap(self.frame.f_locals, self.frame.f_globals)
 
 
 def call_site() -> CallSite:

@@ -8,7 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from headrace.errors import PlanError, Where
-from headrace.plan import expressions
+from headrace.plan import expressions, functions
 from headrace.plan.callsite import CallSite
 from headrace.plan.nodes import Node, Source, Udf, walk
 
@@ -43,13 +43,15 @@ def same(node: Node, site: CallSite, udfs: tuple[Udf, ...] = (), **changed: Any)
 def check(node: Node, texts: Iterable[str], site: CallSite) -> tuple[Udf, ...]:
     """The columns the texts name exist; the functions they name and the user's line can see are returned."""
     found: dict[str, Udf] = {}
+    scope = site.scope
     for text in texts:
-        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise PlanError(f"{text!r} is not an expression", where=site.where, fix='expressions are SQL text: "price > 10"')
+        is_text(text, site.where)
         expressions.check_columns(text, node.columns, hidden=node.hidden, of=title(node), where=site.where)
         facts = expressions.facts(text)
+        for name in facts.foreign:
+            functions.check(name, scope, site.where)
         for name in facts.functions:
-            value = site.lookup(name)
+            value = scope.get(name)
             if not isinstance(value, Udf):
                 continue
             if name in facts.in_lambdas:
@@ -62,8 +64,40 @@ def check(node: Node, texts: Iterable[str], site: CallSite) -> tuple[Udf, ...]:
     return tuple(found.values())
 
 
+def is_text(value: object, where: Where) -> None:
+    """Expressions and names of columns are; a Column of pyspark, a list and the like say what to write instead."""
+    if isinstance(value, str):
+        return
+    if isinstance(value, list | tuple | set):
+        raise PlanError(
+            "expressions and columns are given one by one, not as a list",
+            where=where,
+            fix="put a star before the list: *columns",
+        )
+    if callable(getattr(value, "isNull", None)) and callable(getattr(value, "alias", None)):
+        raise PlanError(
+            f"{value!r} is a Column of pyspark, and expressions are SQL text",
+            where=where,
+            fix=f"write it as text: {_as_text(repr(value))}",
+        )
+    if callable(value):
+        raise PlanError(
+            f"{getattr(value, '__name__', value)!r} is a function, and expressions are SQL text",
+            where=where,
+            fix='mark it with @hr.udf("double") and call it in the text: "f(price) > 10"',
+        )
+    raise PlanError(f"{value!r} is not an expression", where=where, fix='expressions are SQL text: "price > 10"')
+
+
+def _as_text(column: str) -> str:
+    """Column<'>(v, 1)'> as "v > 1"; anything longer is left to the user."""
+    simple = re.fullmatch(r"Column<'(\W+)\((\w+), ([^()]+)\)'>", column)
+    return f'"{simple[2]} {simple[1]} {simple[3]}"' if simple else '"price > 10"'
+
+
 def exist(node: Node, columns: Sequence[str], where: Where) -> None:
     for name in columns:
+        is_text(name, where)
         if name not in node.columns:
             raise expressions.unknown_column(str(name), node.columns, of=title(node), where=where)
 

@@ -20,21 +20,28 @@ _UNITS = {
 }
 _LONGEST = 100_000 * _UNITS["day"]
 _SHORT = {
-    "us": "microsecond",
-    "ms": "millisecond",
-    "s": "second",
-    "sec": "second",
-    "m": "minute",
-    "min": "minute",
-    "h": "hour",
+    **dict.fromkeys(("us", "µs", "μs", "usec", "micro"), "microsecond"),
+    **dict.fromkeys(("ms", "msec", "milli"), "millisecond"),
+    **dict.fromkeys(("s", "sec"), "second"),
+    **dict.fromkeys(("m", "min"), "minute"),
+    **dict.fromkeys(("h", "hr"), "hour"),
     "d": "day",
+    **dict.fromkeys(("w", "wk"), "week"),
 }
-_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)")
+_CALENDAR = re.compile(r"\s*\d+\s*(mon|quarter|y)[a-z]*\s*", re.IGNORECASE)
+_DIFFER = {"mon": "months", "quarter": "quarters", "y": "years"}
+_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Zµμ]+)")
 
 
 def micros(value: Duration, *, what: str, where: Where, zero: bool = False) -> int:
     """The duration in microseconds; `what` names the argument in the error."""
     total = parse(value) if isinstance(value, str) else _micros_of(value)
+    if total is None and isinstance(value, str) and (unit := _CALENDAR.fullmatch(value)):
+        raise PlanError(
+            f"{what}={value!r} is not a duration: {_DIFFER[unit[1].lower()]} differ in length",
+            where=where,
+            fix='for windows by the calendar write hr.calendar("month"); for a length, "30 days"',
+        )
     if total is None:
         raise PlanError(
             f"{what}={value!r} is not a duration",
@@ -44,7 +51,7 @@ def micros(value: Duration, *, what: str, where: Where, zero: bool = False) -> i
     if total > _LONGEST:
         raise PlanError(f"{what}={value!r} is too long", where=where, fix="at most 100,000 days")
     if total < 0 or (total == 0 and not zero):
-        raise PlanError(f"{what}={value!r} must be longer than nothing", where=where, fix='write for example "5 minutes"')
+        raise PlanError(f"{what}={value!r} must be greater than zero", where=where, fix='write for example "5 minutes"')
     return total
 
 
@@ -56,8 +63,8 @@ def parse(text: str) -> int | None:
     """The text in microseconds; None if it is not a duration."""
     position, total = 0, 0.0
     while match := _PART.match(text, position):
-        unit = match[2].lower()
-        unit = _SHORT.get(unit, unit.removesuffix("s"))
+        typed = match[2].lower()
+        unit = _SHORT.get(typed) or _SHORT.get(typed.removesuffix("s"), typed.removesuffix("s"))
         if unit not in _UNITS:
             return None
         total += float(match[1]) * _UNITS[unit]

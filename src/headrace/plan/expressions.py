@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from headrace.errors import PlanError, Where
+from headrace.plan.spelling import did_you_mean
 
 # Words that stand where a column could, as in timestampdiff(SECOND, a, b).
 _UNITS = {"microsecond", "millisecond", "second", "minute", "hour", "day", "dayofyear", "week", "month", "quarter", "year"}
@@ -23,6 +23,8 @@ class Facts:
     functions: tuple[str, ...]
     in_lambdas: frozenset[str]
     """Functions that a lambda calls: `x -> f(x)`."""
+    foreign: tuple[str, ...]
+    """Functions that the parser does not know: of Python, of Spark alone, or misspelt."""
     alias: str | None
     plain: bool
     parsed: bool
@@ -39,11 +41,13 @@ def facts(text: str) -> Facts:
     try:
         tree = sqlglot.parse_one(text, dialect="spark")
     except (SqlglotError, RecursionError):
-        return Facts((), (), frozenset(), None, False, False)
+        return Facts((), (), frozenset(), (), None, False, False)
     alias = tree.alias if isinstance(tree, exp.Alias) else tree.name if isinstance(tree, exp.Column) else None
     lambdas = list(tree.find_all(exp.Lambda))
     params = {ident.name.lower() for node in lambdas for ident in node.expressions}
     in_lambdas = frozenset(call.name for node in lambdas for call in node.find_all(exp.Anonymous))
+    # `catalog.f(x)` is one of a catalog: only Spark knows those.
+    foreign = [call.name for call in tree.find_all(exp.Anonymous) if not isinstance(call.parent, exp.Dot)]
     columns: list[str] = []
     for column in tree.find_all(exp.Column):
         first = column.parts[0].name
@@ -53,7 +57,15 @@ def facts(text: str) -> Facts:
     tokens = sqlglot.tokenize(text, dialect="spark")
     functions = [token.text for token, after in pairwise(tokens) if after.text == "("]
     names = tuple(dict.fromkeys(functions))
-    return Facts(tuple(dict.fromkeys(columns)), names, in_lambdas, alias, isinstance(tree, exp.Column), True)
+    return Facts(
+        tuple(dict.fromkeys(columns)),
+        names,
+        in_lambdas,
+        tuple(dict.fromkeys(foreign)),
+        alias,
+        isinstance(tree, exp.Column),
+        True,
+    )
 
 
 def check_columns(text: str, columns: Sequence[str], *, hidden: Sequence[str], of: str, where: Where) -> None:
@@ -66,9 +78,8 @@ def check_columns(text: str, columns: Sequence[str], *, hidden: Sequence[str], o
 
 def unknown_column(name: str, columns: Iterable[str], *, of: str, where: Where) -> PlanError:
     names = list(columns)
-    close = difflib.get_close_matches(name, names, n=1)
-    fix = f"did you mean {close[0]!r}? " if close else ""
-    return PlanError(f"no column {name!r} in {of}", where=where, fix=f"{fix}its columns are: {', '.join(names)}")
+    fix = f"{did_you_mean(name, names)}its columns are: {', '.join(names)}"
+    return PlanError(f"no column {name!r} in {of}", where=where, fix=fix)
 
 
 def named(text: str, where: Where) -> tuple[str, str]:

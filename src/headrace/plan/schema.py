@@ -1,37 +1,43 @@
-"""Schemas as Spark DDL text ("symbol string, price double"), split into names and types without Spark."""
+"""Schemas: Spark's DDL text ("symbol string, price double"), a dict or a StructType, as names and types, without Spark."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from headrace.errors import PlanError, Where
+from headrace.plan import types
+from headrace.plan.types import NOT_NULL as NOT_NULL
+from headrace.plan.types import quoted as quoted
 
 Fields = tuple[tuple[str, str], ...]
-Schema = str | Mapping[str, str]
+
+
+class Struct(Protocol):
+    """What of a StructType of pyspark is used."""
+
+    @property
+    def fields(self) -> Sequence[Any]: ...
+
+
+Schema = str | Mapping[str, object] | Struct
 
 EXAMPLE = 'schema="symbol string, price double, at timestamp"'
-NOT_NULL = " NOT NULL"
-_FIELD = re.compile(r"^\s*(`(?:[^`]|``)+`|\w+)\s*:?\s*(.+?)\s*$", re.DOTALL)
-_TAIL = re.compile(r"\s+(comment\s+'.*'|comment\s+\".*\"|default\s+.*)$", re.IGNORECASE | re.DOTALL)
 
 
 def parse(schema: Schema, where: Where) -> Fields:
-    if not isinstance(schema, str):
-        return _checked(tuple((name, kind) for name, kind in schema.items()), where)
-    fields: list[tuple[str, str]] = []
-    for part in _split(schema):
-        match = _FIELD.match(part)
-        if match is None:
-            raise PlanError(
-                f"the schema has a field without a type: {part.strip()!r}", where=where, fix=f"write it like {EXAMPLE}"
-            )
-        name = match[1][1:-1].replace("``", "`") if match[1].startswith("`") else match[1]
-        kind = match[2]
-        while tail := _TAIL.search(kind):
-            kind = kind[: tail.start()]
-        fields.append((name, re.sub(r" not null$", NOT_NULL, " ".join(kind.split()), flags=re.IGNORECASE)))
-    return _checked(tuple(fields), where)
+    if isinstance(schema, str):
+        return _checked(tuple(_field(part, where) for part in types.split(schema)), where)
+    if isinstance(schema, Mapping):
+        return _checked(tuple((str(name), _type(str(name), kind, where)) for name, kind in schema.items()), where)
+    try:
+        return _checked(types.spark_fields(schema), where)
+    except types.NotAType as e:
+        raise PlanError(f"the schema has {e.message}", where=where, fix=e.fix) from None
+    except AttributeError:
+        raise PlanError(
+            f"{schema!r} is not a schema", where=where, fix=f"write {EXAMPLE}; a dict or a StructType of pyspark is fine too"
+        ) from None
 
 
 def plain(kind: str) -> str:
@@ -43,29 +49,32 @@ def ddl(fields: Fields) -> str:
     return ", ".join(f"{quoted(name)} {kind}" for name, kind in fields)
 
 
-def quoted(name: str) -> str:
-    """Always in backticks: `true` and `null` are names too."""
-    return "`" + name.replace("`", "``") + "`"
+def returned(kind: object, where: Where) -> str:
+    """The type that a function returns: one type, or the fields of a struct."""
+    try:
+        return types.of(kind)
+    except types.NotAType as e:
+        if isinstance(kind, str) and len(kind.split()) > 1:
+            parse(kind, where)
+            return kind
+        raise PlanError(f"the function has {e.message}", where=where, fix=e.fix) from None
 
 
-def _split(text: str) -> list[str]:
-    """At the commas outside of <>, () and quotes."""
-    parts: list[str] = []
-    depth, quote, start = 0, "", 0
-    for i, char in enumerate(text):
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "`'\"":
-            quote = char
-        elif char in "<(":
-            depth += 1
-        elif char in ">)":
-            depth -= 1
-        elif char == "," and depth == 0:
-            parts.append(text[start:i])
-            start = i + 1
-    parts.append(text[start:])
-    return [part for part in parts if part.strip()]
+def _field(part: str, where: Where) -> tuple[str, str]:
+    try:
+        name, kind = types.field(part)
+    except types.NotAType:
+        raise PlanError(
+            f"the schema has a field without a type: {part.strip()!r}", where=where, fix=f"write it like {EXAMPLE}"
+        ) from None
+    return name, _type(name, kind, where)
+
+
+def _type(name: str, kind: object, where: Where) -> str:
+    try:
+        return types.of(kind)
+    except types.NotAType as e:
+        raise PlanError(f"the schema's field {name!r} has {e.message}", where=where, fix=e.fix) from None
 
 
 def _checked(fields: Fields, where: Where) -> Fields:

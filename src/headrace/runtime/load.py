@@ -33,7 +33,7 @@ def load(target: str) -> App:
     except HeadraceError:
         raise
     except Exception as e:
-        raise PlanError(f"{path} can't be read: {type(e).__name__}: {e}", where=_place(e, file)) from e
+        raise _refused(e, file) from e
     apps = {key: value for key, value in vars(module).items() if isinstance(value, App)}
     if name:
         if name not in apps:
@@ -43,6 +43,21 @@ def load(target: str) -> App:
         found = f"several Apps: {', '.join(apps)}" if apps else "no App"
         raise ConfigError(f"{path} has {found}", fix=f"headrace run {path}:NAME" if apps else 'write app = hr.App("name")')
     return next(iter(apps.values()))
+
+
+def _refused(e: Exception, file: Path) -> PlanError:
+    """The user's file raised an exception of its own, or pyspark's, which finds no Spark while an application is declared."""
+    where = _place(e, file)
+    last = traceback.extract_tb(e.__traceback__)[-1:]
+    in_pyspark = any(f"{os.sep}pyspark{os.sep}" in frame.filename for frame in last)
+    if in_pyspark and (isinstance(e, AssertionError) or "SESSION_OR_CONTEXT_NOT_EXISTS" in str(e)):
+        return PlanError(
+            "pyspark's functions need a running Spark, and there is none while the application is declared",
+            where=where,
+            fix='expressions are SQL text: where("v > 1"), with_columns(u="upper(k)"); apply(function) gets a DataFrame',
+        )
+    said = f"{type(e).__name__}: {e}" if str(e) else type(e).__name__
+    return PlanError(f"{file} can't be loaded: {said}", where=where)
 
 
 def _place(e: Exception, file: Path) -> Where:
