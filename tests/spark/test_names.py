@@ -21,7 +21,8 @@ string collate UTF8_LCASE, char(3), character(3), varchar(3), binary, decimal, d
 interval, interval day to second, interval year, variant, geometry(4326), geography(any), array<int>, ARRAY < INT >, struct<>,
 struct<a int>, struct<`a b`: int not null>"""
 UNKNOWN = """strin, str, bool, datetime, text, number, char, varchar, array, map, struct, geometry, int unsigned,
-double precision, decimal(39), timestamp with time zone, timestamp(3), array<strin>, struct<a: array<itn>>, null, object, any, json"""
+double precision, decimal(39), timestamp with time zone, timestamp(3), array<strin>, struct<a: array<itn>>, null, object,
+any, json"""
 COMMAS = {"decimal(10,2)": True, "map<string,int>": True, "struct<a:int,b string comment 'x, y'>": True, "decimal(5,7)": False}
 
 
