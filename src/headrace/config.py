@@ -17,7 +17,10 @@ from headrace.plan import durations
 
 FILE = "headrace.toml"
 EMBEDDED = "embedded"
+ALL = "all"
+NONE = "none"
 MASK = "********"
+_SECRET = ("cluster_secret",)
 
 
 class Kind(NamedTuple):
@@ -47,6 +50,11 @@ def _is_long(text: str) -> bool:
     return length is not None and length >= 1_000_000
 
 
+def size(text: str) -> int:
+    """The bytes of a size such as 512m."""
+    return int(text[:-1]) << {"k": 10, "m": 20, "g": 30}[text[-1].lower()]
+
+
 _MEMORY = "a size such as 512m or 2g", _matches(r"[1-9]\d*[kmgKMG]")
 SETTINGS: Mapping[str, Kind] = {
     "broker": Kind(EMBEDDED, "address of a Kafka broker, or embedded", "embedded or host:port[,host:port]", _is_broker),
@@ -54,8 +62,17 @@ SETTINGS: Mapping[str, Kind] = {
     "broker_memory": Kind("512m", "heap of the embedded broker", *_MEMORY),
     "master": Kind("local[*,4]", "Spark master; local[cores,tries of a task]", "a Spark master", _matches(r"\S+")),
     "driver_memory": Kind("2g", "heap of the Spark driver", *_MEMORY),
+    "executor_memory": Kind("1g", "heap of an executor on a cluster", *_MEMORY),
+    "executor_cores": Kind(ALL, "cores of an executor on a cluster", "a number above 0, or all", _matches(rf"[1-9]\d*|{ALL}")),
+    "cluster_secret": Kind(
+        "",
+        "spark.authenticate.secret of a standalone cluster, or none",
+        "the secret, or none for a cluster without authentication",
+        _matches(r"\S*"),
+    ),
     "state": Kind("", "where checkpoints are kept: a folder or a URL", "a folder or a URL", bool),
     "batch": Kind("1000000", "most records of one micro-batch", "a number above 0", _matches(r"[1-9]\d*")),
+    "batch_bytes": Kind("256m", "most bytes of one micro-batch, by the size of recent records", *_MEMORY),
     "realtime_batch": Kind(
         "5 minutes",
         "time between two checkpoints in real-time mode",
@@ -87,8 +104,12 @@ class Config:
     broker_memory: str
     master: str
     driver_memory: str
+    executor_memory: str
+    executor_cores: str
+    cluster_secret: str = field(repr=False)
     state: str
     batch: int
+    batch_bytes: str
     realtime_batch: str
     transaction_timeout: str
     kafka: Mapping[str, str] = field(repr=False)
@@ -108,10 +129,14 @@ class Config:
         return client.Connection(address, {} if self.embedded else self.kafka)
 
     def settings(self) -> list[Setting]:
-        rows = [Setting(name, str(getattr(self, name)), self.origins[name]) for name in SETTINGS]
+        rows = [Setting(name, self._shown(name), self.origins[name]) for name in SETTINGS]
         for name, value in sorted(self.kafka.items()):
             rows.append(Setting(f"kafka.{name}", MASK if name in client.SECRET else value, self.origins[f"kafka.{name}"]))
         return rows
+
+    def _shown(self, name: str) -> str:
+        value = str(getattr(self, name))
+        return MASK if name in _SECRET and value not in ("", NONE) else value
 
     @staticmethod
     def load(
@@ -136,7 +161,8 @@ class Config:
         for name, kind in SETTINGS.items():
             value, origin = given[name]
             if not kind.accepts(value):
-                raise ConfigError(f"{name} is {value!r} ({origin})", fix=f"give {kind.expects}")
+                shown = "not usable" if name in _SECRET else repr(value)
+                raise ConfigError(f"{name} is {shown} ({origin})", fix=f"give {kind.expects}")
         origins = {name: origin for name, (_, origin) in given.items()}
         kafka = {name: value for name, (value, _) in _kafka(given).items()}
         client.check(kafka, {name: origin for name, (_, origin) in _kafka(given).items()})
@@ -147,8 +173,12 @@ class Config:
             broker_memory=given["broker_memory"][0],
             master=given["master"][0],
             driver_memory=given["driver_memory"][0],
+            executor_memory=given["executor_memory"][0],
+            executor_cores=given["executor_cores"][0],
+            cluster_secret=given["cluster_secret"][0],
             state=given["state"][0],
             batch=int(given["batch"][0]),
+            batch_bytes=given["batch_bytes"][0],
             realtime_batch=given["realtime_batch"][0],
             transaction_timeout=given["transaction_timeout"][0],
             kafka=kafka,

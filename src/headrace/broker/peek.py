@@ -15,6 +15,7 @@ from headrace.broker.records import Stored
 from headrace.errors import BrokerError, ConfigError
 
 Start = Literal["start", "end"] | int | datetime
+_SAMPLE = 50
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -27,7 +28,10 @@ def read(
     limit: int | None = None,
     follow: bool = False,
 ) -> Iterator[Stored]:
-    """Committed records, in order within a partition, up to the end of the topic as it is now, or on and on."""
+    """Committed records, in order within a partition, up to the end of the topic as it is now, or on and on.
+
+    A negative `start` is that many offsets before the end of each partition.
+    """
     numbers = _partitions(connection, topic, partition)
     consumer = connection.consumer(
         group_id="headrace-peek",
@@ -48,12 +52,16 @@ def read(
 
 def last(connection: Connection, topic: str, count: int, *, partition: int | None = None) -> list[Stored]:
     """The newest records by time; in a topic with many markers of transactions perhaps fewer."""
-    numbers = _partitions(connection, topic, partition)
-    ranges = topics.offsets(connection, [(topic, number) for number in numbers])
-    found: list[Stored] = []
-    for (_, number), (begin, end) in ranges.items():
-        found += read(connection, topic, start=max(begin, end - count), partition=number)
+    found = list(read(connection, topic, start=-count, partition=partition)) if count else []
     return sorted(found, key=lambda r: (r.time or datetime.min.replace(tzinfo=UTC), r.partition, r.offset))[-count:]
+
+
+def average_size(connection: Connection, topic: str) -> int:
+    """The bytes of a recent record's key and value, on average; 0 where there is none."""
+    if not topics.exists(connection, topic):
+        return 0
+    sizes = [len(record.key or b"") + len(record.value or b"") for record in read(connection, topic, start=-_SAMPLE)]
+    return sum(sizes) // len(sizes) if sizes else 0
 
 
 def table(stored: Iterable[Stored]) -> dict[bytes, Stored]:
@@ -102,6 +110,8 @@ def _begins(connection: Connection, consumer: Consumer, topic: str, numbers: lis
             return {n: begin for n, (begin, _) in ranges.items()}
         case "end":
             return {n: end for n, (_, end) in ranges.items()}
+        case int() if start < 0:
+            return {n: max(begin, end + start) for n, (begin, end) in ranges.items()}
         case int():
             return {n: min(max(start, begin), end) for n, (begin, end) in ranges.items()}
         case datetime():

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,9 +18,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from headrace import jars
-from headrace.broker import connect, embedded, groups, topics
+from headrace.broker import connect, embedded, groups, peek, topics
 from headrace.broker.client import Connection
-from headrace.config import Config
+from headrace.config import Config, size
 from headrace.effects import outbox
 from headrace.effects.dispatch import Dispatcher
 from headrace.effects.effect import Effect
@@ -38,8 +38,9 @@ from headrace.runtime.supervise import Clock, Job, Supervisor
 from headrace.sinks.files import Files
 from headrace.sources import kafka as kafka_source
 from headrace.spark import ends, jvm, realtime
+from headrace.spark.cluster import Cluster, cores
 from headrace.spark.compile import Compiled, compile, explain
-from headrace.spark.session import THROUGHPUT, cores, session
+from headrace.spark.session import THROUGHPUT, session
 
 if TYPE_CHECKING:
     from headrace.app import App
@@ -100,6 +101,7 @@ def _log(config: Config, name: str) -> Path:
 
 def start(name: str, config: Config, display: Display, mode: Mode = "batches") -> tuple[SparkSession, Connection]:
     """The broker and Spark each take seconds to start, so they start together."""
+    Cluster.of(config).check(config.master)
     with ThreadPoolExecutor(1) as pool:
         broker = pool.submit(connect.connect, config, display.say)
         display.say("starting Spark ...")
@@ -111,6 +113,7 @@ def start(name: str, config: Config, display: Display, mode: Mode = "batches") -
             jars=tuple(jars.connector_jars()),
             log=_log(config, name),
             java_options=() if at_once else THROUGHPUT,
+            executors=Cluster.of(config),
             more=realtime.settings(config.master) if at_once else None,
         )
         return spark, broker.result()
@@ -141,6 +144,7 @@ class _Runner:
     display: Display
     stop: threading.Event
     debug: bool
+    _limits: dict[str, int] = field(default_factory=dict[str, int])
 
     def run(self, specs: Sequence[QuerySpec], until: Literal["now"] | None) -> Summary:
         at_once = self.mode == "realtime"
@@ -255,8 +259,15 @@ class _Runner:
         return durations.parse(self.config.realtime_batch) or 0
 
     def _read(self, source: Source) -> DataFrame:
-        batch = None if self.mode == "realtime" else self.config.batch
+        batch = None if self.mode == "realtime" else self._most(source.topic)
         return kafka_source.read(self.spark, source, self.connection, batch=batch)
+
+    def _most(self, topic: str) -> int:
+        """How many records of a topic go into one batch: as many as `batch` says, and as `batch_bytes` has room for."""
+        if topic not in self._limits:
+            average = peek.average_size(self.connection, topic)
+            self._limits[topic] = min(self.config.batch, max(size(self.config.batch_bytes) // max(average, 1), 1))
+        return self._limits[topic]
 
     def _job(self, query: Compiled, until: Literal["now"] | None) -> Job:
         at_once, spec = self.mode == "realtime", query.spec

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from headrace.errors import SetupError
 from headrace.plan.nodes import Aggregate, Dedupe, Lookup, TableAggregate, walk
 from headrace.plan.queries import QuerySpec
-from headrace.spark.session import cores
+from headrace.spark.cluster import cores
 
 _LOCAL = re.compile(r"local(?:\[[^,\]]+(,\d+)?\])?")
 SLOTS = 512

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import shlex
 import sys
 from collections.abc import Generator, Mapping
@@ -20,7 +19,8 @@ from headrace import java
 from headrace.app import APP_MODULE
 from headrace.errors import SetupError
 from headrace.jars import cache
-from headrace.spark import archive, jvm
+from headrace.spark import archive, cluster, jvm
+from headrace.spark.cluster import Cluster, cores
 from headrace.version import __version__
 
 SPARK_JARS = Path(pyspark.__file__).parent / "jars"
@@ -69,6 +69,7 @@ def session(
     jars: tuple[Path, ...] = (),
     log: Path,
     java_options: tuple[str, ...] = THROUGHPUT,
+    executors: Cluster | None = None,
     more: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """Starts Spark, quietly: what the JVM has to say goes to the file `log`."""
@@ -80,7 +81,8 @@ def session(
     log4j = log.with_suffix(".log4j2.properties")
     log4j.write_text(_LOG4J.format(file=log))
     options = [f"-Dlog4j2.configurationFile={log4j.as_uri()}", "-XX:+UseParallelGC", *java_options]
-    local = master.startswith("local")
+    executors = executors or Cluster()
+    local = cluster.local(master)
     classes = archive.option(cache().parent / "classes", (executable.resolve(), SPARK_JARS, KERNEL, *jars)) if local else None
     if classes is not None:
         options.append(classes)
@@ -95,13 +97,14 @@ def session(
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.extensions": "headrace.kernel.Extensions",
         **STATE,
-        **(_local((KERNEL, *jars)) if local else {"spark.jars": ",".join(map(str, (KERNEL, *jars)))}),
+        **(_local((KERNEL, *jars)) if local else _remote((KERNEL, *jars), executors, master)),
         **(more or {}),
     }
     builder = SparkSession.builder.master(master).appName(name)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with _quiet(log):
+    hidden = {} if local else executors.hidden(master)
+    with _quiet(log), cluster.submitted(hidden, log.with_suffix(".conf")):
         try:
             spark = builder.getOrCreate()
         except Exception as e:
@@ -141,18 +144,14 @@ def _local(jars: tuple[Path, ...]) -> dict[str, str]:
     }
 
 
+def _remote(jars: tuple[Path, ...], executors: Cluster, master: str) -> dict[str, str]:
+    return {"spark.jars": ",".join(map(str, jars)), **executors.settings(master)}
+
+
 def check_kernel(found: str) -> None:
     """Python and the kernel are built together; another one would misread our rows."""
     if found != __version__:
         raise SetupError(f"the kernel is version {found}, headrace is {__version__}", fix="make setup, or reinstall headrace")
-
-
-def cores(master: str) -> int:
-    """How many tasks run at once: as many partitions of state as that keep every core busy and no more."""
-    match = re.match(r"local\[(\*|\d+)", master)
-    if match is None:
-        return 1 if master == "local" else 8
-    return (os.cpu_count() or 1) if match[1] == "*" else int(match[1])
 
 
 def _first_line(e: Exception) -> str:

@@ -1,7 +1,6 @@
 package headrace.kernel.sink;
 
 import java.io.BufferedInputStream;
-import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.File;
@@ -19,8 +18,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
  * A batch whose rows are kept until all its tasks are done, and are then written by the driver in one go. Only the rows that a task
- * tells of count, so a task may be tried as often as it likes. In the driver's process large tasks keep theirs in a file;
- * from a cluster they come with what a task tells.
+ * reports count, so a task may be tried as often as it likes. In the driver's process large tasks keep theirs in a file; on a
+ * cluster they wait with the executor ({@link TaskOutput}).
  */
 abstract class Held implements Writing {
   private static final int IN_MEMORY = 16 << 20;
@@ -61,7 +60,7 @@ abstract class Held implements Writing {
   }
 
   private InputStream opened(Serializable note) throws IOException {
-    if (note instanceof byte[] bytes) return new ByteArrayInputStream(bytes);
+    if (note instanceof TaskOutput.Left left) return left.open();
     DeferredFileOutputStream rows = kept.get((Long) note);
     if (rows == null) throw new SinkException("the rows of a task are not there");
     return rows.toInputStream();
@@ -110,16 +109,19 @@ abstract class Held implements Writing {
   private static final class HeldLines implements Pen.Lines {
     private final HeldPen pen;
     private final Sink here;
-    private final DeferredFileOutputStream bytes;
+    /** One of the two: a file of the driver's process, or what an executor leaves for it. */
+    private final DeferredFileOutputStream kept;
+
+    private final TaskOutput left;
     private final DataOutputStream out;
     private UnsafeProjection unsafe;
 
     HeldLines(HeldPen pen, Sink here) {
       this.pen = pen;
       this.here = here;
-      int most = here == null ? Integer.MAX_VALUE : IN_MEMORY;
-      bytes = DeferredFileOutputStream.builder().setThreshold(most).setPrefix("headrace-batch").get();
-      out = new DataOutputStream(bytes);
+      kept = here == null ? null : DeferredFileOutputStream.builder().setThreshold(IN_MEMORY).setPrefix("headrace-batch").get();
+      left = here == null ? new TaskOutput(pen.end) : null;
+      out = new DataOutputStream(here == null ? left : kept);
     }
 
     @Override
@@ -158,14 +160,15 @@ abstract class Held implements Writing {
       } catch (IOException e) {
         throw new SinkException("the rows of a batch can't be kept: " + e.getMessage(), e);
       }
-      if (here == null) return bytes.getData();
+      if (left != null) return left.finish();
       if (!(here.writing(pen.end) instanceof Held batch)) throw new SinkException("the batch was given up");
-      return batch.keep(bytes);
+      return batch.keep(kept);
     }
 
     @Override
     public void abort() {
-      delete(bytes);
+      if (left != null) left.abort();
+      else delete(kept);
     }
   }
 }

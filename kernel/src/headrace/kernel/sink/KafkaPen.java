@@ -1,7 +1,6 @@
 package headrace.kernel.sink;
 
-import java.io.ByteArrayInputStream;
-import java.io.ByteArrayOutputStream;
+import java.io.BufferedInputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
@@ -21,7 +20,7 @@ record KafkaPen(String sink, int end) implements Pen {
   @Override
   public Lines lines(int partition) {
     Sink here = Sink.find(sink);
-    return here == null ? new Packed() : ((KafkaWriting) here.writing(end)).lines(partition);
+    return here == null ? new Packed(end) : ((KafkaWriting) here.writing(end)).lines(partition);
   }
 
   interface Records {
@@ -31,8 +30,8 @@ record KafkaPen(String sink, int end) implements Pen {
   /** What a task's {@link Packed} holds, if it had to pack. */
   static void unpack(Serializable note, Records to) {
     if (note == null) return;
-    try (DataInputStream in = new DataInputStream(new ByteArrayInputStream((byte[]) note))) {
-      while (in.available() > 0) to.send(in.readInt(), field(in), field(in));
+    try (DataInputStream in = new DataInputStream(new BufferedInputStream(((TaskOutput.Left) note).open()))) {
+      for (int route = in.read(); route >= 0; route = in.read()) to.send(route, field(in), field(in));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -44,13 +43,18 @@ record KafkaPen(String sink, int end) implements Pen {
   }
 
   private static final class Packed implements Lines {
-    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    private final DataOutputStream out = new DataOutputStream(bytes);
+    private final TaskOutput rows;
+    private final DataOutputStream out;
+
+    Packed(int end) {
+      rows = new TaskOutput(end);
+      out = new DataOutputStream(rows);
+    }
 
     @Override
     public void write(InternalRow row) {
       try {
-        out.writeInt(Rows.route(row));
+        out.writeByte(Rows.route(row));
         field(Rows.key(row));
         field(Rows.value(row));
       } catch (IOException e) {
@@ -65,10 +69,12 @@ record KafkaPen(String sink, int end) implements Pen {
 
     @Override
     public Serializable finish() {
-      return bytes.toByteArray();
+      return rows.finish();
     }
 
     @Override
-    public void abort() {}
+    public void abort() {
+      rows.abort();
+    }
   }
 }

@@ -24,6 +24,7 @@ record SinkWrite(String sink, String checkpoint, String location) implements Str
 
   @Override
   public void abort(long epoch, WriterCommitMessage[] messages) {
+    for (WriterCommitMessage message : messages) if (message instanceof Note note) note.drop();
     Sink found = Sink.find(sink);
     if (found != null) found.abort();
   }
