@@ -13,7 +13,7 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 
-from faults import defects, strikes
+from faults import cluster, defects, strikes
 from faults.strikes import Report
 
 PAGE = Path(__file__).parent.parent / "docs" / "reliability.md"
@@ -25,6 +25,7 @@ def main() -> int:
     options.add_argument("--surgeries", type=int, default=200)
     options.add_argument("--kills", type=int, default=60)
     options.add_argument("--database", type=int, default=5, help="kills of PostgreSQL")
+    options.add_argument("--cluster", type=int, default=12, help="kills of executors, workers and drivers of a cluster")
     options.add_argument("--effects", type=int, default=30, help="kills for each kind of effect, over --alerts")
     options.add_argument("--alerts", type=int, default=1000)
     options.add_argument("--corruptions", type=int, default=12)
@@ -77,6 +78,8 @@ def _faults(args: argparse.Namespace, seed: int) -> dict[str, Callable[[], Repor
         "corruption": lambda: strikes.corruption(seed, args.corruptions, say),
         "disk": lambda: strikes.full_disk(seed, say),
         "two": lambda: strikes.two_runs(seed, say),
+        "cluster": lambda: cluster.kills(seed, args.cluster, say),
+        "wide": lambda: cluster.wide(seed, say),
         "defects": lambda: _defects(seed, say),
     }
 

@@ -16,6 +16,8 @@ class Event:
     amount: int
     poison: bool
     oversized: bool = False
+    fill: int = 0
+    """Characters that the event has besides."""
 
     @property
     def partition(self) -> int:
@@ -26,11 +28,12 @@ class Event:
         if self.poison:
             return b'{"id": %d, "key": "%s", "amount": "a lot"' % (self.id, self.key.encode())
         pad = {"pad": 2_000_000} if self.oversized else {}
-        return json.dumps({"id": self.id, "key": self.key, "amount": self.amount, **pad}).encode()
+        fill = {"fill": "x" * self.fill} if self.fill else {}
+        return json.dumps({"id": self.id, "key": self.key, "amount": self.amount, **pad, **fill}).encode()
 
 
-def event(seed: int, i: int, oversized: float = 0.0) -> Event:
-    """`oversized` is the share of those that become too large."""
+def event(seed: int, i: int, oversized: float = 0.0, fill: int = 0) -> Event:
+    """`oversized` is the share of those that become too large, `fill` what each has besides, in characters."""
     chance = random.Random(seed * 1_000_003 + i)
     key, amount, poison = str(chance.randrange(KEYS)), chance.randint(-20, 100), chance.random() < 1 / 2000
-    return Event(i, key, amount, poison, not poison and amount >= 0 and chance.random() < oversized)
+    return Event(i, key, amount, poison, not poison and amount >= 0 and chance.random() < oversized, fill)

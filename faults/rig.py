@@ -28,6 +28,7 @@ ROOT = Path(__file__).parent.parent
 APP = Path(__file__).with_name("app.py")
 DATABASE = Path(__file__).with_name("app_database.py")
 LARGE = Path(__file__).with_name("app_large.py")
+WIDE = Path(__file__).with_name("app_wide.py")
 HEADRACE = (sys.executable, "-m", "headrace")
 SECONDS = 180.0
 IN, COPIES, SUMS, DEAD = "faults-events", "faults-copies", "faults-sums", "headrace.faults.dead"
@@ -48,9 +49,11 @@ class Rig:
         code: Path = ROOT,
         batch: int = 2000,
         oversized: float = 0.0,
+        fill: int = 0,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        self.seed, self.app, self.code, self.batch, self.oversized = seed, app, code, batch, oversized
+        self.seed, self.app, self.code, self.batch = seed, app, code, batch
+        self.oversized, self.fill = oversized, fill
         self.folder = Path(tempfile.mkdtemp(prefix="headrace-faults-"))
         self.state = self.folder / "state"
         self.env = {"HEADRACE_TRANSACTION_TIMEOUT": "1 minute", **(env or {})}
@@ -72,7 +75,7 @@ class Rig:
     def feed(self, count: int) -> None:
         """The next events of the history, in order."""
         producer = Producer({"bootstrap.servers": self.address, "enable.idempotence": True, "linger.ms": 20, "log_level": 2})
-        events = [event(self.seed, i, self.oversized) for i in range(self.fed, self.fed + count)]
+        events = [event(self.seed, i, self.oversized, self.fill) for i in range(self.fed, self.fed + count)]
         for one in events:
             while True:
                 try:
@@ -101,10 +104,10 @@ class Rig:
             **self.env,
         }
 
-    def finish(self) -> str:
+    def finish(self, seconds: float = SECONDS) -> str:
         """Runs to the end of what was fed; what it said."""
         run = self.start(until=True)
-        if run.wait() != 0:
+        if run.wait(seconds) != 0:
             raise RuntimeError(f"the application does not come to its end:\n{run.said()}")
         return run.said()
 

@@ -8,22 +8,20 @@ import re
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 
 from headrace.broker import peek, send
 from headrace.config import Config
 from headrace.errors import ConfigError
 from headrace.spark.cluster import Cluster
+from tests.runtime import clusters
+from tests.runtime.clusters import SECRET
 from tests.sinks.servers import Postgres, postgres
 
-HOME = Path(pyspark.__file__).parent
-SECRET = "the-secret-of-this-cluster"
 APP = """
 import headrace as hr
 
@@ -53,45 +51,8 @@ rows.to(hr.sinks.sqlite("rows.db", table="rows"))
 
 @pytest.fixture
 def master(tmp_path: Path) -> Iterator[str]:
-    logs = tmp_path / "cluster"
-    logs.mkdir()
-    parts: list[subprocess.Popen[bytes]] = []
-
-    def start(what: str, shows: str, *args: str) -> str:
-        log = logs / f"{what}-{len(parts)}.log"
-        command = [
-            HOME / "bin" / "spark-class",
-            f"org.apache.spark.deploy.{what}",
-            "--host",
-            "127.0.0.1",
-            "--webui-port",
-            "0",
-            *args,
-        ]
-        environment = {
-            **os.environ,
-            "SPARK_HOME": str(HOME),
-            "SPARK_WORKER_DIR": str(logs),
-            "PYSPARK_PYTHON": sys.executable,
-            "SPARK_DAEMON_JAVA_OPTS": f"-Dspark.authenticate=true -Dspark.authenticate.secret={SECRET} "
-            "-Dspark.network.crypto.enabled=true",
-        }
-        with log.open("wb") as out:
-            parts.append(subprocess.Popen(command, env=environment, stdout=out, stderr=out, cwd=logs))
-        while not (match := re.search(shows, log.read_text())):
-            assert parts[-1].poll() is None, log.read_text()
-            time.sleep(0.1)
-        return match[0]
-
-    try:
-        address = start("master.Master", r"spark://127\.0\.0\.1:\d+", "--port", "0")
-        for _ in range(2):
-            start("worker.Worker", "Successfully registered", "--cores", "1", "--memory", "1g", address)
-        yield address
-    finally:
-        for part in reversed(parts):
-            part.terminate()
-            part.wait(30)
+    with clusters.standalone(tmp_path / "cluster") as cluster:
+        yield cluster.master
 
 
 @pytest.fixture
