@@ -64,7 +64,7 @@ def database() -> Iterator[Postgres]:
 def run(folder: Path, broker: Any, *flags: str, **environ: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "headrace", "run", "app.py", "--until", "now", "--json", "--broker", broker.address]
     return subprocess.run(
-        [*command, *flags], cwd=folder, env={**os.environ, **environ}, capture_output=True, text=True, timeout=250
+        [*command, *flags], cwd=folder, env={**os.environ, **environ}, capture_output=True, text=True, timeout=280
     )
 
 
