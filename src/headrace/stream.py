@@ -76,8 +76,8 @@ class Stream:
         on: On,
         how: How = "inner",
         within: Duration | None = None,
-        as_of: AsOf = "arrival",
-        history: Duration = "1 hour",
+        as_of: AsOf | None = None,
+        history: Duration | None = None,
         with_version: bool = False,
     ) -> Stream:
         """With a stream: pairs of events that are equal in the columns `on` and whose times are at most `within` apart.
@@ -85,7 +85,8 @@ class Stream:
 
         With a table: events with the row that has their key, `on` being the table's key, or {mine: the table's}. The row as it
         is when the event arrives, or, with as_of="event_time", as it was at the event's time; for that its versions are kept
-        for `history`. With how="left" an event without a row comes too; `with_version` adds the row's version.
+        for `history`, 1 hour by default. With how="left" an event without a row comes too; `with_version` adds the row's
+        version.
         """
         from headrace.table import Table
 
@@ -99,6 +100,7 @@ class Stream:
             )
         if not isinstance(other, Stream) or other._app is not self._app:
             raise PlanError("join() takes a stream or a table of the same app", where=site.where)
+        joins.no_table_options(site, as_of=as_of, history=history, with_version=with_version or None)
         return self._next(joins.streams(self._node, other._node, on, within, how, site))
 
     def as_table(self, *, key: str | Sequence[str] | None = None, version: str | None = None) -> Table:

@@ -45,6 +45,7 @@ def cut(node: Node, site: CallSite) -> Cut:
 def uncut(app: str, write: Write) -> tuple[Write, ...]:
     """A write and, before it, one for each topic that its parts meet in."""
     writes: dict[str, Write] = {}
+    read: dict[str, Source] = {}
     done: dict[int, Node] = {}
 
     def visit(node: Node) -> Node:
@@ -52,9 +53,9 @@ def uncut(app: str, write: Write) -> tuple[Write, ...]:
             sources = [visit(source) for source in inputs(node)]
             match node:
                 case Cut():
-                    done[id(node)] = _through(app, node, sources[0], writes)
+                    done[id(node)] = _through(app, node, sources[0], writes, read)
                 case TooLate():
-                    done[id(node)] = _through(app, node, _with(node, sources), writes)
+                    done[id(node)] = _through(app, node, _with(node, sources), writes, read)
                 case _:
                     done[id(node)] = _with(node, sources)
         return done[id(node)]
@@ -63,15 +64,17 @@ def uncut(app: str, write: Write) -> tuple[Write, ...]:
     return (*writes.values(), replace(write, node=end))
 
 
-def _through(app: str, cut: Cut | TooLate, before: Node, writes: dict[str, Write]) -> Source:
-    """The topic in place of the cut; what comes before writes it, its events with their time."""
+def _through(app: str, cut: Cut | TooLate, before: Node, writes: dict[str, Write], read: dict[str, Source]) -> Source:
+    """The topic in place of the cut; what comes before writes it, its events with their time. A query reads it once."""
     topic = f"headrace.{app}.{_digest(before)}"
+    if topic in read:
+        return read[topic]
     if before.kind == "stream":
         kept = tuple((name, quoted(name)) for name in before.columns)
         columns = (*before.columns, EVENT_TIME)
         before = Project(**_fields(before, columns=columns), input=before, items=(*kept, (EVENT_TIME, TIME)))
     writes[topic] = Write(node=before, to=topic, name=topic, named=False, where=cut.where, internal=True)
-    return Source(
+    read[topic] = Source(
         **_fields(cut),
         topic=topic,
         format="json",
@@ -81,6 +84,7 @@ def _through(app: str, cut: Cut | TooLate, before: Node, writes: dict[str, Write
         start="earliest",
         origin=before,
     )
+    return read[topic]
 
 
 def _with(node: Node, sources: list[Node]) -> Node:

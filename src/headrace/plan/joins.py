@@ -10,7 +10,7 @@ from headrace.plan import checks
 from headrace.plan.callsite import CallSite
 from headrace.plan.cuts import changing
 from headrace.plan.durations import Duration, micros
-from headrace.plan.nodes import LOG_TIME, TIME, AsOf, How, Join, Lookup, Node, Pairs, TableJoin
+from headrace.plan.nodes import LOG_TIME, TIME, AsOf, Cut, How, Join, Lookup, Node, Pairs, Source, TableJoin, query
 
 On = str | Sequence[str] | Mapping[str, str]
 VERSION = "version"
@@ -47,6 +47,16 @@ def streams(left: Node, right: Node, on: On, within: Duration | None, how: How, 
     )
 
 
+def no_table_options(site: CallSite, **options: object) -> None:
+    """Refuses, for a join of two streams, what only a join with a table can do."""
+    if given := next((name for name, value in options.items() if value is not None), None):
+        raise PlanError(
+            f"{given}= is for a join with a table, and this is a join of two streams",
+            where=site.where,
+            fix=f"leave {given}= out, or make the other stream a table: other.as_table(key=…)",
+        )
+
+
 def lookup(
     stream: Node,
     table: Node,
@@ -54,13 +64,20 @@ def lookup(
     how: How,
     site: CallSite,
     *,
-    as_of: AsOf,
-    history: Duration,
+    as_of: AsOf | None,
+    history: Duration | None,
     with_version: bool,
 ) -> Lookup:
     where = site.where
+    as_of = "arrival" if as_of is None else as_of
     checks.one_of("how", how, ("inner", "left"), where)
     checks.one_of("as_of", as_of, ("arrival", "event_time"), where)
+    if history is not None and as_of == "arrival":
+        raise PlanError(
+            "history= keeps the versions of a table's rows, and a join as of arrival needs only the newest",
+            where=where,
+            fix='add as_of="event_time", or leave history= out',
+        )
     table = changing(table, site)
     pairs = _pairs(stream, table, on, site)
     found = tuple(name for _, name in pairs)
@@ -73,8 +90,11 @@ def lookup(
     if TIME not in stream.hidden:
         raise PlanError("these events have no time", where=where, fix="join a stream that has one")
     if as_of == "event_time":
-        for node in (stream, table):
-            _lateness(node, site)
+        _lateness(stream, site)
+        # A table that is computed follows the clocks of all tables it is computed from.
+        for part in query(table):
+            if isinstance(part, Source | Cut):
+                _lateness(part, site)
     # In the order of the table's key, which is the order of its state.
     pairs = tuple((next(mine for mine, theirs in pairs if theirs == name), name) for name in table.key)
     columns = (*stream.columns, *_rest(stream, table, found, site), *((VERSION,) if with_version else ()))
@@ -89,7 +109,7 @@ def lookup(
         on=pairs,
         how=how,
         as_of=as_of,
-        history=micros(history, what="history", where=where, zero=True),
+        history=micros("1 hour" if history is None else history, what="history", where=where, zero=True),
         with_version=with_version,
     )
 
