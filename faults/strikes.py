@@ -392,7 +392,7 @@ def refusals(seed: int, say: Say, *, code: Path = ROOT) -> Report:
                 report.violations.append(f"{what}: not refused, or not by name:\n{run.said()[-600:]}")
 
         shutil.rmtree(place)
-        refused("deleted", "batches of another checkpoint")
+        refused("deleted", "of another checkpoint")
         _put(old, place)
         at.feed(500)
         refused("copied back", "older copy")
@@ -411,7 +411,7 @@ def refusals(seed: int, say: Say, *, code: Path = ROOT) -> Report:
         at.finish()
         _put(new, place)
         at.feed(500)
-        refused("swapped", "batches of another checkpoint")
+        refused("swapped", "of another checkpoint")
         report.rows = at.fed
     say(f"{report.struck} refusals")
     return report

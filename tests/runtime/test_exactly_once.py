@@ -87,7 +87,7 @@ def test_a_checkpoint_that_was_deleted_is_noticed_and_can_be_repaired(project: A
     with pytest.raises(StateError) as caught:
         copies.run()
     text = str(caught.value)
-    assert "1 batches of another checkpoint" in text
+    assert "holds results up to batch 0 of another checkpoint of this query" in text
     assert "test_exactly_once.py" in text
     assert f"headrace repair tests/runtime/test_exactly_once.py {copies.out}" in text or "headrace repair" in text
     assert copies.written() == Counter([1, 2, 3])
@@ -108,7 +108,7 @@ def test_an_older_copy_of_a_checkpoint_is_noticed(project: Any, topic: str, tmp_
     shutil.rmtree(copies.place)
     shutil.copytree(tmp_path / "copy", copies.place)
     copies.put(4)
-    with pytest.raises(StateError, match="an older copy was put in its place"):
+    with pytest.raises(StateError, match="an older copy of the checkpoint was put in its place"):
         copies.run()
     assert copies.written() == Counter([1, 2, 3])
 
@@ -121,7 +121,7 @@ def test_a_batch_that_is_planned_anew_with_other_records_is_noticed(project: Any
     for log in ("commits", "offsets"):
         copies.forget(log, 1)
     copies.put(3)
-    with pytest.raises(StateError, match="a batch 1 of other records"):
+    with pytest.raises(StateError, match="holds a batch 1 of other records"):
         copies.run()
     assert copies.written() == Counter([1, 2])
 
@@ -136,6 +136,41 @@ def test_a_topic_of_marks_that_was_deleted_is_noticed(project: Any, topic: str, 
     repair.repair(copies.app, copies.out, flags={"broker": project.address}, display=Silent())
     copies.put(2)
     copies.run()
+    assert copies.written() == Counter([1, 2])
+
+
+def test_a_topic_that_ends_before_what_it_has_confirmed_is_noticed(project: Any, topic: str, tmp_path: Path) -> None:
+    copies = Copies(project, topic, tmp_path)
+    copies.put(1, 2)
+    copies.run()
+    topics.delete(project.connection, copies.out)
+    topics.create(project.connection, copies.out, partitions=2)
+    # Nothing to do, and noticed all the same.
+    with pytest.raises(StateError) as caught:
+        copies.run()
+    assert f"of the topic {copies.out} ends at offset 0 instead of" in caught.value.message
+    assert "although batch 0 was confirmed there: it was deleted, restored from an older copy" in caught.value.message
+    assert repair.repair(copies.app, copies.out, flags={"broker": project.address}, display=Silent()) != []
+    copies.put(3)
+    copies.run()
+    assert copies.written() == Counter([3])
+
+
+def test_what_the_broker_forgot_of_its_marks_is_noticed(project: Any, topic: str, tmp_path: Path) -> None:
+    copies = Copies(project, topic, tmp_path)
+    copies.put(1)
+    copies.run()
+    marks = f"headrace.{copies.app.name}.marks"
+    (first,) = peek.read(project.connection, marks)
+    copies.put(2)
+    copies.run()
+    # As a log that lost its tail: the newest mark is again the first one.
+    send.send(project.connection, marks, [Record(first.value, first.key)])
+    copies.put(3)
+    with pytest.raises(StateError) as caught:
+        copies.run()
+    assert f"the broker {project.address} holds results up to batch 0" in caught.value.message
+    assert "but the checkpoint says batch 1 was confirmed there" in caught.value.message
     assert copies.written() == Counter([1, 2])
 
 

@@ -30,7 +30,8 @@ class Pipe:
         self, spark: SparkSession, app: hr.App, *, partitions: int = 2, ends: Callable[[QuerySpec], list[Any]] | None = None
     ) -> None:
         (self.spec,) = app.queries()
-        self._spark = spark
+        self.spark = self._spark = spark
+        self.notes: list[str] = []
         self._log = uuid.uuid4().hex
         self._partitions = partitions
         self._ends = ends or self._its_own
@@ -60,8 +61,18 @@ class Pipe:
     def start(self) -> StreamingQuery:
         """A new run: new ends, which begin by looking what is there."""
         jvm.register_sink(self._spark, self.spec.id, self._ends(self.spec))
+        try:
+            found = jvm.begin_sink(self._spark, self.spec.id, str(self.folder))
+            self.notes += [failures.cache_note(note, self.spec) for note in found]
+        except jvm.Stopped as e:
+            raise failures.judge(e.failure, self.spec).error from e
         writer = self.compiled.lines.writeStream.format(jvm.SINK).option("sink", self.spec.id).outputMode(self.spec.mode)
         return writer.option("checkpointLocation", str(self.folder)).start()
+
+    def registered(self) -> tuple[str, str]:
+        """The sink's name, with new ends, and the checkpoint's place: what repair asks for."""
+        jvm.register_sink(self._spark, self.spec.id, self._ends(self.spec))
+        return self.spec.id, str(self.folder)
 
     def _its_own(self, spec: QuerySpec) -> list[Any]:
         return [ends.end(self.compiled, sink, number) for number, sink in enumerate(spec.sinks)]

@@ -38,7 +38,7 @@ def outbox(tmp_path: Path) -> Path:
 
 def ends(spark: SparkSession, file: Path, *, keyed: bool) -> Callable[[QuerySpec], list[Any]]:
     def make(spec: QuerySpec) -> list[Any]:
-        return [jvm.outbox_end(spark, sink=spec.id, number=0, query="alerts/mail", path=str(file), effect="mail", keyed=keyed)]
+        return [jvm.kernel(spark).sink.SqliteEnd.outbox(spec.id, 0, "alerts/mail", str(file), "mail", keyed)]
 
     return make
 

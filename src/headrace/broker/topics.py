@@ -141,6 +141,11 @@ def retention(connection: Connection, name: str) -> int | None:
     return None if millis < 0 or "delete" not in str(entries["cleanup.policy"].value) else millis
 
 
+def retains(connection: Connection, name: str) -> bool:
+    """Whether records go only when newer ones with their keys come."""
+    return "delete" not in str(_config(connection, name)["cleanup.policy"].value)
+
+
 def largest(connection: Connection, name: str) -> int:
     """How large a record of the topic may be, in bytes."""
     return int(_config(connection, name)["max.message.bytes"].value)

@@ -29,7 +29,8 @@ COMMANDS = {
     "peek": "look into a topic",
     "effects": "list and settle e-mails, webhook calls and calls of functions",
     "dead": "records that could not be used: list, show, replay, drop",
-    "repair": "let a query go on whose checkpoint was lost or put back",
+    "repair": "let a query go on whose checkpoint and destinations don't fit together",
+    "reset": "let a query begin anew; its output is kept or deleted",
     "config": "the settings, and where each came from",
     "doctor": "check this machine: Java, jars, broker, Spark",
 }

@@ -1,6 +1,7 @@
-"""Lets a query go on whose checkpoint was lost or put back: what its sinks remember of it is forgotten.
+"""Lets a query go on whose checkpoint and destinations don't fit together: what those remember of it is forgotten.
 
-The query then goes on from the checkpoint that is there, or from the beginning, and writes again what it has written since.
+The query then goes on from the checkpoint that is there, or from the beginning. Results that it has written since are written
+again; results that a destination has lost stay missing. `headrace reset` computes all of them again instead.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ def run(args: argparse.Namespace) -> int:
     from headrace.runtime import display, load, repair
 
     app = load.load(args.file)
-    repair.repair(app, args.query, flags=vars(args), display=display.choose(app.name))
-    print(f"{app.name}: the sinks of {args.query} will take whatever comes next")
+    repaired = repair.repair(app, args.query, flags=vars(args), display=display.choose(app.name))
+    for place in repaired or ["nothing had to be repaired: every destination"]:
+        print(f"{args.query}: {place} takes the next batch")
     return 0

@@ -10,12 +10,12 @@ from headrace.errors import BadRecord, RunError, StateError, Where
 from headrace.plan import durations
 from headrace.plan.nodes import Aggregate, Apply, Explode, Filter, Node, Project, TableAggregate, walk
 from headrace.plan.queries import QuerySpec
-from headrace.runtime.state import repair_command
+from headrace.runtime.state import repair_command, reset_command
 from headrace.spark.jvm import Failure
 
 _BAD = re.compile(r"HEADRACE_BAD_RECORD topic=(\S+) partition=(\d+) offset=(\d+) cause=(.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
 
-_MARK = re.compile(r"HEADRACE_MARK kind=(\w+) has=(\d+) batch=(\d+) end=(.*)")
+_MARK = re.compile(r"HEADRACE_MARK kind=(\w+) has=(-?\d+) batch=(\d+) end=(.*)")
 _FORMAT = re.compile(r"HEADRACE_STATE_FORMAT found=(-?\d+) known=(-?\d+)")
 
 
@@ -53,18 +53,19 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
         "Incomplete log file" in failure.text
         or "CANNOT_LOAD_STATE_STORE" in failure.condition
         or any(name.endswith("ChecksumException") for name in failure.classes)
+        or "HEADRACE_DAMAGED" in failure.text
     ):
         error = StateError(
             f"the checkpoint of query {spec.name!r} is damaged: {failure.sentence}",
             where=spec.where,
-            fix="bring it back from a copy, or give the query a new name= to begin anew",
+            fix=f"bring it back from a copy; or begin anew: {reset_command(spec)}",
         )
         return Verdict(error, lasting=True)
     if match := _FORMAT.search(failure.text):
         error = StateError(
             f"the state of query {spec.name!r} has format {match[1]}, and this version of headrace knows format {match[2]}",
             where=spec.where,
-            fix="run it with the version that wrote it, or give the query a new name= to begin anew",
+            fix=f"run it with the version that wrote it; or begin anew: {reset_command(spec)}",
         )
         return Verdict(error, lasting=True)
     if (
@@ -74,7 +75,7 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
         error = StateError(
             f"the state of query {spec.name!r} is not of this program: {failure.sentence}",
             where=spec.where,
-            fix="give the changed query another name= to begin anew",
+            fix=f"undo the change; or begin anew: {reset_command(spec)}",
         )
         return Verdict(error, lasting=True)
     if (
@@ -85,7 +86,7 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
         error = RunError(
             f"query {spec.name!r}: records it had not read yet are gone from the log: {failure.sentence}",
             where=spec.where,
-            fix="lengthen the topic's retention; give the query another name= to begin anew with what is left",
+            fix=f"lengthen the topic's retention; begin anew with what is left: {reset_command(spec)}",
         )
         return Verdict(error, lasting=True)
     if (late := re.search(r"HEADRACE_LATE end=(-?\d+) watermark=(-?\d+)", failure.text)) is not None:
@@ -106,17 +107,47 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
 
 
 def _mark(kind: str, has: int, batch: int, end: str, spec: QuerySpec) -> StateError:
+    if kind in ("lost", "cut"):
+        return StateError(
+            f"query {spec.name!r} can't go on: {_lost(kind, has, batch, end)}",
+            where=spec.where,
+            fix=f"bring the newer copy back; or compute all results again: {reset_command(spec)}; "
+            f"or go on without those that are missing: {repair_command(spec)}",
+        )
     what = {
-        "other": f"{end} has {has + 1} batches of another checkpoint: this one was deleted, or put in its place",
-        "back": f"{end} has batch {has} already, and the checkpoint is at batch {batch}: an older copy was put in its place",
-        "changed": f"{end} has a batch {batch} of other records: an older copy of the checkpoint was put in its place",
+        "other": f"{end} holds results up to batch {has} of another checkpoint of this query: "
+        "the checkpoint that wrote them was deleted, or replaced by another one",
+        "back": f"{end} holds results up to batch {has}, but the checkpoint ends before batch {batch}: "
+        "an older copy of the checkpoint was put in its place",
+        "changed": f"{end} holds a batch {batch} of other records: an older copy of the checkpoint was put in its place",
     }[kind]
     return StateError(
         f"query {spec.name!r} can't go on: {what}",
         where=spec.where,
-        fix=f"bring the right checkpoint back; or {repair_command(spec)}: it goes on from the checkpoint that is there, "
-        "and writes again what it has written since",
+        fix=f"bring the right checkpoint back; or compute all results again: {reset_command(spec)}; or go on from the "
+        f"checkpoint that is there, and write again what was written since: {repair_command(spec)}",
     )
+
+
+def _lost(kind: str, has: int, batch: int, end: str) -> str:
+    if kind == "cut":
+        return (
+            f"{end}, although batch {has} was confirmed there: it was deleted, restored from an older copy, or lost writes "
+            "in a power cut"
+        )
+    holds = f"holds results up to batch {has}" if has >= 0 else "holds no results of this query"
+    return (
+        f"{end} {holds}, but the checkpoint says batch {batch} was confirmed there: "
+        "it was restored from an older copy or lost writes"
+    )
+
+
+def cache_note(text: str, spec: QuerySpec) -> str:
+    """What a cache lost is no reason to stop."""
+    match = _MARK.search(text)
+    assert match is not None
+    lost = _lost(match[1], int(match[2]), int(match[3]), match[4].strip())
+    return f"query {spec.name}: {lost}; its rows come back as they change, or all at once with {reset_command(spec, 'keep')}"
 
 
 def _late(end: int, watermark: int, spec: QuerySpec) -> RunError:

@@ -1,4 +1,4 @@
-"""`headrace repair`: a query whose ends and whose checkpoint don't fit together goes on from the checkpoint."""
+"""`headrace repair`: a query whose destinations and whose checkpoint don't fit together goes on from the checkpoint."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.config import Config
 from headrace.errors import ConfigError
+from headrace.plan.queries import QuerySpec
 from headrace.runtime import run, state
 from headrace.runtime.display import Display
 from headrace.sources import kafka
@@ -17,16 +18,21 @@ if TYPE_CHECKING:
     from headrace.app import App
 
 
-def repair(app: App, query: str, *, flags: Mapping[str, Any] | None = None, display: Display) -> None:
-    """What the query's ends remember of it is forgotten: its next batch is written, whichever it is."""
+def find(app: App, query: str) -> QuerySpec:
     specs = {spec.name: spec for spec in app.queries()}
     if query not in specs:
         raise ConfigError(f"{app.name} has no query {query!r}", fix=f"it has: {', '.join(specs)}")
-    spec, config = specs[query], Config.load(flags)
+    return specs[query]
+
+
+def repair(app: App, query: str, *, flags: Mapping[str, Any] | None = None, display: Display) -> list[str]:
+    """Destinations that don't fit the query's checkpoint take its next batch, whichever it is; returns which these are."""
+    spec, config = find(app, query), Config.load(flags)
     spark, connection = run.start(app.name, config, display)
     with state.owned(config.state, app.name):
         compiled = compile(spec, lambda source: kafka.read(spark, source, connection, batch=config.batch))
         run.own_topics(connection, spec)
         ends.register(compiled, run.places(spec, config, connection))
-        jvm.forget_sink(spark, spec.id)
+        repaired = jvm.repair_sink(spark, spec.id, state.location(config.state, spec))
         state.forget_marks(spark, config.state, spec)
+        return repaired

@@ -30,7 +30,7 @@ from headrace.plan import realtime as plan_realtime
 from headrace.plan.nodes import Aggregate, Source, walk
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import display as displays
-from headrace.runtime import state
+from headrace.runtime import failures, state
 from headrace.runtime.display import Display
 from headrace.runtime.order import waves
 from headrace.runtime.progress import Batch, Counts, Offsets, Total
@@ -275,6 +275,9 @@ class _Runner:
 
         def start() -> StreamingQuery:
             writer = self._writer(query).queryName(spec.name).option("checkpointLocation", place)
+            if self._by_kernel(spec):
+                for note in jvm.begin_sink(self.spark, spec.id, place):
+                    self.display.say(failures.cache_note(note, spec))
             try:
                 if at_once:
                     return realtime.trigger(writer, self._realtime_batch()).start()

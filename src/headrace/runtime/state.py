@@ -22,11 +22,16 @@ Layouts = Mapping[str, Sequence[str]]
 """What the rows look like that each query's own operators keep, which is more than the plan knows: their types."""
 
 _FILE = "headrace.json"
+_RESET = "reset"
 _PARTS = ("reads", "keeps", "layout", "writes", "topics")
 
 
 def repair_command(spec: QuerySpec) -> str:
     return f"headrace repair {spec.where.file} {spec.name}"
+
+
+def reset_command(spec: QuerySpec, output: str = "delete") -> str:
+    return f"headrace reset {spec.where.file} {spec.name} --output {output}"
 
 
 def location(root: str, spec: QuerySpec) -> str:
@@ -69,14 +74,20 @@ def check(
 ) -> list[str]:
     """Compares every checkpoint with the program, before anything starts; returns what the user should know."""
     place = f"{root.rstrip('/')}/{specs[0].app}"
-    known = {name: _read(spark, f"{place}/{name}") for name in jvm.folders(spark, place)}
+    for spec in specs:
+        if jvm.read_text(spark, f"{location(root, spec)}/{_RESET}") is not None:
+            raise StateError(
+                f"a reset of query {spec.name!r} was interrupted", where=spec.where, fix=f"finish it: {reset_command(spec)}"
+            )
+    commands = {spec.name: reset_command(spec) for spec in specs}
+    known = {name: _read(spark, f"{place}/{name}", commands.get(name)) for name in jvm.folders(spark, place)}
     known = {name: found for name, found in known.items() if found is not None}
     notes: list[str] = []
     settings = {name: spark.conf.get(name) for name in STATE}
     for spec in specs:
         if (before := known.get(spec.name)) is not None:
-            _same_settings(spec, before.get("settings") or {}, settings, location(root, spec))
-            _same(spec, before, _manifest(spec, layouts, topic_ids), location(root, spec))
+            _same_settings(spec, before.get("settings") or {}, settings)
+            _same(spec, before, _manifest(spec, layouts, topic_ids))
         else:
             notes += _renamed(spec, known, {spec.name for spec in specs}, place)
     return notes
@@ -98,6 +109,15 @@ def forget_marks(spark: SparkSession, root: str, spec: QuerySpec) -> None:
         jvm.write_text(spark, f"{place}/{_FILE}", json.dumps({**known, "marks": ""}, indent=2))
 
 
+def begin_reset(spark: SparkSession, root: str, spec: QuerySpec) -> None:
+    """From now on only a reset may touch the checkpoint."""
+    jvm.write_text(spark, f"{location(root, spec)}/{_RESET}", "this query is being reset\n")
+
+
+def end_reset(spark: SparkSession, root: str, spec: QuerySpec) -> None:
+    jvm.delete(spark, location(root, spec), but=_RESET)
+
+
 def _manifest(spec: QuerySpec, layouts: Layouts, topic_ids: Mapping[str, str]) -> dict[str, Any]:
     return {
         "reads": [f"{source.topic}{_clock(source, spec)}" for source in spec.sources],
@@ -115,7 +135,8 @@ def _clock(source: Source, spec: QuerySpec) -> str:
     return time + (" and the clock" if spec.paced else "") + (", again for what is late" if spec.late else "")
 
 
-def _read(spark: SparkSession, place: str) -> dict[str, Any] | None:
+def _read(spark: SparkSession, place: str, anew: str | None = None) -> dict[str, Any] | None:
+    """`anew` is the command that begins anew, if the program has such a query."""
     text = jvm.read_text(spark, f"{place}/{_FILE}")
     if text is None and "offsets" not in jvm.folders(spark, place):
         return None
@@ -127,28 +148,29 @@ def _read(spark: SparkSession, place: str) -> dict[str, Any] | None:
         pass
     raise StateError(
         f"the checkpoint {place} does not say what it was made for: {_FILE} is missing or damaged",
-        fix=f"bring the file back from a copy, or delete {place} to begin anew",
+        fix=f"bring the file back from a copy; or begin anew: {anew}" if anew else f"no query needs it: delete {place}",
     )
 
 
-def _same_settings(spec: QuerySpec, before: Mapping[str, str], now: Mapping[str, str | None], place: str) -> None:
+def _same_settings(spec: QuerySpec, before: Mapping[str, str], now: Mapping[str, str | None]) -> None:
     for name, value in before.items():
         if now.get(name, value) != value:
             raise StateError(
                 f"query {spec.name!r} has a checkpoint that was written with {name}={value}, and now it is {now[name]}",
                 where=spec.where,
-                fix=f"set it back, or delete {place} to begin anew",
+                fix=f"set it back; or begin anew: {reset_command(spec)}",
             )
 
 
-def _same(spec: QuerySpec, before: dict[str, Any], now: dict[str, Any], place: str) -> None:
+def _same(spec: QuerySpec, before: dict[str, Any], now: dict[str, Any]) -> None:
     for part, verb in (("reads", "reads"), ("keeps", "keeps"), ("layout", "keeps")):
         if before[part] != now[part]:
             raise StateError(
                 f"query {spec.name!r} has a checkpoint that {verb} other things\n"
                 f"  was: {'; '.join(before[part]) or 'nothing'}\n  now: {'; '.join(now[part]) or 'nothing'}",
                 where=spec.where,
-                fix=f'undo the change, begin anew under another name (to(…, name="{spec.name}-2")), or delete {place}',
+                fix=f"undo the change; or begin anew: {reset_command(spec)}; or keep both, with another topic and name: "
+                f'to("…", name="{spec.name}-2")',
             )
     if before.get("marks") and before["marks"] != now["marks"]:
         raise StateError(
@@ -161,20 +183,28 @@ def _same(spec: QuerySpec, before: dict[str, Any], now: dict[str, Any], place: s
             raise StateError(
                 f"the topic {topic!r} is not the one that query {spec.name!r} has read: it was deleted and created again",
                 where=spec.where,
-                fix=f'begin anew under another name (to(…, name="{spec.name}-2")), or delete {place}',
+                fix=f"begin anew: {reset_command(spec)}; with --output keep its results of the old topic stay",
             )
 
 
 def _renamed(spec: QuerySpec, known: Mapping[str, dict[str, Any]], names: set[str], place: str) -> list[str]:
     """A query without a name of its own is named after its first topic: an edit must not make it forget what it knew."""
     for name, before in known.items():
-        if name in names or not set(before["writes"]) & set(spec.topics):
+        shared = [to for to in spec.writes if to in before["writes"]]
+        if name in names or not shared:
             continue
         if not spec.named:
             raise StateError(
-                f"the topic {spec.topics[0]!r} was written by the query {name!r}, whose checkpoint would be left behind",
+                f"{shared[0]!r} was written by the query {name!r}, whose checkpoint would be left behind",
                 where=spec.where,
                 fix=f'keep its name: to(…, name="{name}"); or begin anew under a new one',
             )
-        return [f"query {spec.name} begins anew; what {name} kept stays in {place}/{name}"]
+        left = (
+            "keys that it does not produce any more stay there" if spec.node.kind == "table" else "its results are there twice"
+        )
+        return [
+            f"query {spec.name} begins anew and writes to {', '.join(shared)}, where the results of {name} are: {left}\n"
+            f"  to have only its own results there, stop it and type: {reset_command(spec)}\n"
+            f"  what {name} kept stays in {place}/{name}"
+        ]
     return []

@@ -66,7 +66,7 @@ class Supervisor:
     def run(self) -> None:
         try:
             for job in self.jobs:
-                job.query = job.start()
+                self._start(job)
             while not self.stop.wait(_TICK) and not all(job.done for job in self.jobs):
                 self.watch()
                 for job in self.jobs:
@@ -75,6 +75,12 @@ class Supervisor:
             self._end(job.query for job in self.jobs if job.query is not None)
             for job in self.jobs:
                 self._report(job)
+
+    def _start(self, job: Job) -> None:
+        try:
+            job.query = job.start()
+        except jvm.Stopped as e:
+            self._failed(job, failures.judge(e.failure, job.spec), e.failure.trace)
 
     def _look(self, job: Job) -> None:
         if job.done:
@@ -139,7 +145,7 @@ class Supervisor:
             self._failed(job, failures.Verdict(e, lasting=False), "")
             return
         try:
-            job.query = job.start()
+            self._start(job)
         except BrokerError as e:
             # It is gone again.
             self._failed(job, failures.Verdict(RunError(e.message, fix=e.fix), lasting=False), "")

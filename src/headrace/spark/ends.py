@@ -59,19 +59,18 @@ def files(query: Compiled, sink: Files) -> DataStreamWriter:
 
 
 def register(query: Compiled, places: Places) -> None:
-    """The ends of the query, under its id, for one run of it."""
+    """The destinations of the query, under its id, for one run of it."""
     spec, spark = query.spec, query.rows.sparkSession
-    kafka = jvm.kafka_end(
-        spark,
-        number=0,
-        client=places.connection.java(),
-        id=spec.id,
-        marks=spec.marks,
-        dead=spec.dead,
-        routes=spec.routes,
-        limits=places.limits,
-        timeout_ms=places.timeout_ms,
-        letters=query.letters,
+    kafka = jvm.kernel(spark).sink.KafkaEnd.of(
+        spec.id,
+        0,
+        places.connection.java(),
+        spec.marks,
+        spec.dead,
+        [list(route) for route in spec.routes],
+        dict(places.limits),
+        str(places.timeout_ms),
+        None if query.letters is None else query.letters.java,
     )
     sinks = [sink for sink in spec.sinks if not isinstance(sink, Files)]
     others = [end(query, sink, number, places.outbox) for number, sink in enumerate(sinks, 1)]
@@ -79,62 +78,27 @@ def register(query: Compiled, places: Places) -> None:
 
 
 def end(query: Compiled, sink: Sink, number: int, outbox: Path | None = None) -> Any:
-    """One of the places a query writes to besides topics; `number` is its place among the sink's ends."""
-    spec, spark, row = query.spec, query.rows.sparkSession, query.row
+    """One of the places a query writes to besides topics; `number` is its place among the sink's destinations."""
+    spec, kernel, row = query.spec, jvm.kernel(query.rows.sparkSession).sink, query.row.json()
     # A query may write to several places in one database.
     mark = f"{spec.id}/{sink.label}"
     match sink:
         case Postgres():
-            return jvm.postgres_end(
-                spark,
-                query=mark,
-                host=sink.host,
-                port=sink.port,
-                database=sink.database,
-                options={**dict(sink.options), "user": sink.user},
-                password=sink.password and sink.password.value(),
-                table=sink.table,
-                row=row,
-                key=sink.key(spec.node, spec.where),
-                create=sink.create,
-            )
+            options = {**dict(sink.options), "user": sink.user}
+            password = sink.password and sink.password.value()
+            server = (sink.host, sink.port, sink.database, options, password)
+            key = list(sink.key(spec.node, spec.where))
+            return kernel.PostgresEnd.of(mark, *server, sink.table, row, key, sink.create)
         case Sqlite():
-            return jvm.sqlite_end(
-                spark,
-                sink=spec.id,
-                number=number,
-                query=mark,
-                path=sink.path,
-                table=sink.table,
-                row=row,
-                key=sink.key(spec.node, spec.where),
-                create=sink.create,
-            )
+            key = list(sink.key(spec.node, spec.where))
+            return kernel.SqliteEnd.of(spec.id, number, mark, sink.path, sink.table, row, key, sink.create)
         case Redis():
-            return jvm.redis_end(
-                spark,
-                sink=spec.id,
-                number=number,
-                query=mark,
-                host=sink.host,
-                port=sink.port,
-                database=sink.database,
-                tls=sink.tls,
-                user=sink.user,
-                password=sink.password and sink.password.value(),
-                prefix=sink.prefix,
-                row=row,
-                expire=sink.expire,
-            )
+            password = sink.password and sink.password.value()
+            server = (sink.host, sink.port, sink.database, sink.tls, sink.user, password)
+            return kernel.RedisEnd.of(spec.id, number, mark, *server, sink.prefix, row, sink.expire)
         case Effect():
-            return jvm.outbox_end(
-                spark,
-                sink=spec.id,
-                number=number,
-                query=mark,
-                path=str(outbox),
-                effect=sink.name,
-                keyed=sink.row_id is not None,
-            )
+            # With an id of its own a row is there once, whatever batch it is in.
+            keyed = sink.row_id is not None
+            return kernel.SqliteEnd.outbox(spec.id, number, mark, str(outbox), sink.name, keyed)
         case _:
             raise AssertionError(sink)

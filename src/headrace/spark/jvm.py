@@ -30,6 +30,11 @@ def _jvm(spark: SparkSession) -> Any:
     return spark.sparkContext._jvm  # pyright: ignore[reportPrivateUsage]
 
 
+def kernel(spark: SparkSession) -> Any:
+    """The door to what the kernel has, by package."""
+    return _jvm(spark).headrace.kernel
+
+
 def kernel_version(spark: SparkSession) -> str:
     return str(_jvm(spark).headrace.kernel.Kernel.version())
 
@@ -202,10 +207,24 @@ def bury(spark: SparkSession, name: str, batch: int) -> None:
         _jvm(spark).headrace.kernel.sink.Sink.bury(name, batch)
 
 
-def forget_sink(spark: SparkSession, name: str) -> None:
-    """Its ends forget what they have: the next run writes whatever batch comes."""
-    with _told("the sinks could not be told to forget"):
-        _jvm(spark).headrace.kernel.sink.Sink.forget(name)
+def begin_sink(spark: SparkSession, name: str, checkpoint: str) -> list[str]:
+    """Compares what its destinations hold with the checkpoint; returns notes on caches that lost rows. Raises Stopped."""
+    try:
+        return list(_jvm(spark).headrace.kernel.sink.Sink.begin(name, checkpoint, spark._jsparkSession))  # pyright: ignore
+    except Py4JJavaError as e:
+        raise Stopped(_failure(e.java_exception)) from e
+
+
+def repair_sink(spark: SparkSession, name: str, checkpoint: str) -> list[str]:
+    """Destinations that don't fit the checkpoint forget what they have; returns which."""
+    with _told("the destinations can't be repaired"):
+        return list(_jvm(spark).headrace.kernel.sink.Sink.repair(name, checkpoint, spark._jsparkSession))  # pyright: ignore
+
+
+def forget_sink(spark: SparkSession, name: str, *, rows: bool) -> None:
+    """All its destinations forget what they have, as if nothing had been written; with `rows` they delete it too."""
+    with _told("the destinations can't be reset"):
+        _jvm(spark).headrace.kernel.sink.Sink.forget(name, rows)
 
 
 @contextmanager
@@ -215,96 +234,6 @@ def _told(what: str) -> Generator[None]:
         yield
     except Py4JJavaError as e:
         raise RunError(f"{what}: {cast('Any', e.java_exception).getMessage()}", fix="try again once that is mended") from e
-
-
-def kafka_end(
-    spark: SparkSession,
-    *,
-    number: int,
-    client: Mapping[str, str],
-    id: str,
-    marks: str,
-    dead: str,
-    routes: Sequence[Sequence[str]],
-    limits: Mapping[str, int],
-    timeout_ms: int,
-    letters: DeadLetters | None,
-) -> Any:
-    """Topics, in transactions of this id, which is also the sink's name; `number` is its place among the sink's ends."""
-    return _jvm(spark).headrace.kernel.sink.KafkaEnd.of(
-        id,
-        number,
-        dict(client),
-        marks,
-        dead,
-        [list(route) for route in routes],
-        dict(limits),
-        str(timeout_ms),
-        None if letters is None else letters.java,
-    )
-
-
-def postgres_end(
-    spark: SparkSession,
-    *,
-    query: str,
-    host: str,
-    port: int,
-    database: str,
-    options: Mapping[str, str],
-    password: str | None,
-    table: str,
-    row: StructType,
-    key: Sequence[str],
-    create: bool,
-) -> Any:
-    """A table in PostgreSQL; `query` is what its mark is called there. Rows replace those of the key, if there is one."""
-    return _jvm(spark).headrace.kernel.sink.PostgresEnd.of(
-        query, host, port, database, dict(options), password, table, row.json(), list(key), create
-    )
-
-
-def sqlite_end(
-    spark: SparkSession,
-    *,
-    sink: str,
-    number: int,
-    query: str,
-    path: str,
-    table: str,
-    row: StructType,
-    key: Sequence[str],
-    create: bool,
-) -> Any:
-    """A table in a SQLite file; `number` is its place among the sink's ends."""
-    return _jvm(spark).headrace.kernel.sink.SqliteEnd.of(sink, number, query, path, table, row.json(), list(key), create)
-
-
-def outbox_end(spark: SparkSession, *, sink: str, number: int, query: str, path: str, effect: str, keyed: bool) -> Any:
-    """The outbox of effects; with `keyed` the records' keys are the ids of its rows."""
-    return _jvm(spark).headrace.kernel.sink.SqliteEnd.outbox(sink, number, query, path, effect, keyed)
-
-
-def redis_end(
-    spark: SparkSession,
-    *,
-    sink: str,
-    number: int,
-    query: str,
-    host: str,
-    port: int,
-    database: int,
-    tls: bool,
-    user: str | None,
-    password: str | None,
-    prefix: str,
-    row: StructType,
-    expire: int,
-) -> Any:
-    """A cache in Redis, whose rows are forgotten after `expire` seconds, if that is not 0."""
-    return _jvm(spark).headrace.kernel.sink.RedisEnd.of(
-        sink, number, query, host, port, database, tls, user, password, prefix, row.json(), expire
-    )
 
 
 NO_VERSION = -(2**63)
@@ -470,14 +399,23 @@ class Failure:
         return next((text for name, text in zip(self.classes, self.texts, strict=True) if name.endswith("." + kind)), None)
 
 
+class Stopped(Exception):
+    """A query that could not even start."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.sentence)
+        self.failure = failure
+
+
 def failure(query: StreamingQuery) -> Failure | None:
     """The failure of a query that stopped; None if it was stopped on purpose or runs."""
     option: Any = cast(Any, query)._jsq.exception()
-    if not option.isDefined():
-        return None
-    exception: Any = option.get()
+    return _failure(option.get().cause(), option.get()) if option.isDefined() else None
+
+
+def _failure(first: Any, exception: Any = None) -> Failure:
     chain: list[Any] = []
-    current: Any = exception.cause()
+    current = first
     while current is not None and len(chain) < 20:
         chain.append(current)
         current = current.getCause()
@@ -497,7 +435,7 @@ def failure(query: StreamingQuery) -> Failure | None:
         condition=condition,
         fragments=tuple(fragments),
         python=_python_error(text),
-        trace=str(exception.toString()),
+        trace=str((exception or first).toString()),
     )
 
 
@@ -559,6 +497,31 @@ def write_text(spark: SparkSession, url: str, text: str) -> None:
     stream.close()
     system.delete(path, False)
     system.rename(part, path)
+
+
+def delete(spark: SparkSession, url: str, *, but: str | None = None) -> None:
+    """A folder with all that is in it; what has the name `but` goes last."""
+    system, path = _file(spark, url)
+    if not system.exists(path):
+        return
+    for status in system.listStatus(path):
+        if str(status.getPath().getName()) != but:
+            system.delete(status.getPath(), True)
+    system.delete(path, True)
+
+
+def delete_files(spark: SparkSession, url: str) -> None:
+    """What Spark's sink of files has written to a folder; other files stay."""
+    system, path = _file(spark, url)
+    if not system.exists(path):
+        return
+    found = system.listFiles(path, True)
+    while found.hasNext():
+        file = found.next().getPath()
+        if str(file.getName()).startswith("part-"):
+            system.delete(file, False)
+    # Last: without it, readers would take all files for good.
+    system.delete(_file(spark, f"{url}/_spark_metadata")[1], True)
 
 
 def folders(spark: SparkSession, url: str) -> list[str]:

@@ -1,5 +1,6 @@
 package headrace.kernel.sink;
 
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -23,10 +24,19 @@ public record Batch(String checkpoint, long number, String hash) {
     try (InputStream in = file.getFileSystem(hadoop).open(file)) {
       byte[] sum = MessageDigest.getInstance("SHA-256").digest(in.readAllBytes());
       return new Batch(checkpoint, number, HexFormat.of().formatHex(sum, 0, 16));
+    } catch (FileNotFoundException e) {
+      throw new UnplannedException(file);
     } catch (IOException e) {
       throw new SinkException("the plan of batch " + number + " can't be read from " + file + ": " + e.getMessage(), e);
     } catch (NoSuchAlgorithmException e) {
       throw new AssertionError(e);
+    }
+  }
+
+  /** There is no plan of the batch. */
+  static final class UnplannedException extends RuntimeException {
+    UnplannedException(Path file) {
+      super(file + " is not there");
     }
   }
 

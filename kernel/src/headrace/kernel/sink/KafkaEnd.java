@@ -2,8 +2,10 @@ package headrace.kernel.sink;
 
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -27,6 +29,7 @@ public final class KafkaEnd implements End {
   final Settings settings;
   final DeadLetters dead;
   private final int end;
+  private final Map<String, Long> ends = new HashMap<>();
   private CompletableFuture<KafkaProducer<byte[], byte[]>> next;
 
   /**
@@ -61,9 +64,69 @@ public final class KafkaEnd implements End {
   }
 
   @Override
+  public String id() {
+    return name();
+  }
+
+  @Override
+  public String place() {
+    return "the broker " + settings.client.get("bootstrap.servers");
+  }
+
+  @Override
   public Mark begin() {
     next = CompletableFuture.completedFuture(producer());
     return mark();
+  }
+
+  /** The log of each topic is lost or kept by itself: the mark may be there and the tail of another topic not. */
+  @Override
+  public void check(Mark mark, Confirmed.Last last) {
+    ends.clear();
+    try (KafkaConsumer<byte[], byte[]> consumer = consumer("read_uncommitted")) {
+      for (String topic : topics()) {
+        Map<TopicPartition, Long> known = new HashMap<>();
+        last.ends().forEach((place, end) -> {
+          int slash = place.lastIndexOf('/');
+          if (topic.equals(place.substring(0, slash))) known.put(new TopicPartition(topic, Integer.parseInt(place.substring(slash + 1))), end);
+        });
+        if (!known.isEmpty()) check(consumer, topic, known, mark);
+      }
+    }
+  }
+
+  private void check(KafkaConsumer<byte[], byte[]> consumer, String topic, Map<TopicPartition, Long> known, Mark mark) {
+    int partitions = consumer.partitionsFor(topic, PATIENCE).size();
+    List<TopicPartition> there = known.keySet().stream().filter(place -> place.partition() < partitions).toList();
+    Map<TopicPartition, Long> found = consumer.endOffsets(there, PATIENCE);
+    known.forEach((place, end) -> {
+      long now = found.getOrDefault(place, 0L);
+      String what = "partition " + place.partition() + " of the topic " + topic + " ends at offset " + now + " instead of " + end;
+      if (now < end) throw MarkException.cut(what, mark);
+      ends.put(place(place), end);
+    });
+  }
+
+  private Set<String> topics() {
+    Set<String> topics = new HashSet<>();
+    settings.routes.forEach(topics::addAll);
+    if (settings.letters != null) topics.add(settings.letters);
+    return topics;
+  }
+
+  private static String place(TopicPartition place) {
+    return place.topic() + "/" + place.partition();
+  }
+
+  @Override
+  public Map<String, Long> ends() {
+    return Map.copyOf(ends);
+  }
+
+  /** The ends of a topic's partitions, 0 for those that got nothing. */
+  void confirmed(String topic, long[] sent) {
+    if (topic.equals(settings.marks)) return;
+    for (int i = 0; i < sent.length; i++) if (sent[i] > 0) ends.put(place(new TopicPartition(topic, i)), sent[i]);
   }
 
   @Override
@@ -161,6 +224,9 @@ public final class KafkaEnd implements End {
       producer.commitTransaction();
     }
   }
+
+  @Override
+  public void empty() {}
 
   @Override
   public void close() {

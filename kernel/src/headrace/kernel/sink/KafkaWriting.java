@@ -3,6 +3,7 @@ package headrace.kernel.sink;
 import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -17,6 +18,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -36,6 +38,8 @@ final class KafkaWriting implements Writing {
   private final KafkaPen pen;
   private final Set<Integer> tasks = new HashSet<>();
   private final Map<DeadLetter, ProducerRecord<byte[], byte[]>> oversized = new LinkedHashMap<>();
+  /** The offset behind the last record of each partition, by topic; 0 for none. */
+  private final Map<String, long[]> sent = new HashMap<>();
   private volatile boolean begun = false;
   private volatile boolean givenUp = false;
   private volatile Throwable failure;
@@ -87,7 +91,21 @@ final class KafkaWriting implements Writing {
   private void send(ProducerRecord<byte[], byte[]> record) {
     check();
     begin();
-    producer.send(record, (sent, error) -> { if (error != null) fail(error); });
+    producer.send(record, (place, error) -> {
+      if (error == null) sent(place);
+      else fail(error);
+    });
+  }
+
+  /** Called by the producer's one thread, and looked at after a flush, which waits for it. */
+  private void sent(RecordMetadata place) {
+    int partition = place.partition();
+    long[] ends = sent.get(place.topic());
+    if (ends == null || ends.length <= partition) {
+      ends = ends == null ? new long[partition + 1] : Arrays.copyOf(ends, partition + 1);
+      sent.put(place.topic(), ends);
+    }
+    ends[partition] = Math.max(ends[partition], place.offset() + 1);
   }
 
   private void begin() {
@@ -110,12 +128,12 @@ final class KafkaWriting implements Writing {
   }
 
   @Override
-  public void commit(List<Serializable> notes, Mark mark) {
+  public boolean commit(List<Serializable> notes, Mark mark) {
     for (Serializable note : notes) KafkaPen.unpack(note, this::send);
     if (end.dead != null) bury(end.dead.take());
     if (!begun) {
       end.unused(producer);
-      return;
+      return false;
     }
     Point.ROWS_SENT.reached(batch.number());
     send(new ProducerRecord<>(end.settings.marks(), 0, Batch.utf8(end.settings.id()), Batch.utf8(mark.text())));
@@ -125,7 +143,9 @@ final class KafkaWriting implements Writing {
     Point.FLUSHED.reached(batch.number());
     producer.commitTransaction();
     Point.ANSWERED.reached(batch.number());
+    sent.forEach(end::confirmed);
     end.committed(producer);
+    return true;
   }
 
   /** Nothing else, and no mark: the letters of a batch whose rows another sink has written. */

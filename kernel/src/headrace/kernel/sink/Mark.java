@@ -7,11 +7,24 @@ public record Mark(String checkpoint, long batch, String hash, long rows) {
   /** Whether the end that has this mark (null for none) has the batch too. Refuses one that does not go on from there. */
   static boolean covers(Mark mark, Batch batch, String end) {
     if (mark == null) return false;
-    if (!mark.checkpoint.equals(batch.checkpoint())) throw MarkException.other(end, mark, batch);
+    if (!mark.checkpoint.equals(batch.checkpoint())) throw MarkException.other(end, mark, batch.number());
     if (mark.batch < batch.number()) return false;
-    if (mark.batch > batch.number()) throw MarkException.back(end, mark, batch);
-    if (!mark.hash.equals(batch.hash())) throw MarkException.changed(end, mark, batch);
+    if (mark.batch > batch.number()) throw MarkException.back(end, mark, batch.number());
+    if (!mark.hash.equals(batch.hash())) throw MarkException.changed(end, mark, batch.number());
     return true;
+  }
+
+  /**
+   * Refuses a destination that does not fit the checkpoint, before a batch is planned.
+   *
+   * @param mark null for none
+   * @param last what the destination has confirmed, null for nothing
+   */
+  static void fits(Mark mark, Confirmed.Last last, Confirmed checkpoint, String place) {
+    long next = checkpoint.done() + 1;
+    if (mark != null && !mark.checkpoint.equals(checkpoint.checkpoint())) throw MarkException.other(place, mark, next);
+    if (mark != null && mark.batch > next) throw MarkException.back(place, mark, next);
+    if (last != null && (mark == null || mark.batch < last.batch())) throw MarkException.lost(place, mark, last.batch());
   }
 
   String text() {

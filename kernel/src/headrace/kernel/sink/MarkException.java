@@ -1,23 +1,42 @@
 package headrace.kernel.sink;
 
-/** A checkpoint and what an end remembers of it don't fit together: going on would lose rows or write them twice. */
+/** A checkpoint and what a destination remembers of it don't fit together: going on would lose rows or write them twice. */
 public final class MarkException extends RuntimeException {
-  private MarkException(String kind, String end, Mark mark, Batch batch) {
-    super("HEADRACE_MARK kind=" + kind + " has=" + mark.batch() + " batch=" + batch.number() + " end=" + end);
+  private final String kind;
+
+  /** @param has the destination's last batch, -1 for none */
+  private MarkException(String kind, String end, long has, long batch) {
+    super("HEADRACE_MARK kind=" + kind + " has=" + has + " batch=" + batch + " end=" + end);
+    this.kind = kind;
+  }
+
+  /** Whether the destination, not the checkpoint, has lost something. */
+  boolean lost() {
+    return kind.equals("lost") || kind.equals("cut");
   }
 
   /** The checkpoint is not the one that wrote: it was deleted, or swapped for another. */
-  static MarkException other(String end, Mark mark, Batch batch) {
-    return new MarkException("other", end, mark, batch);
+  static MarkException other(String end, Mark mark, long batch) {
+    return new MarkException("other", end, mark.batch(), batch);
   }
 
   /** The checkpoint is older than what was written: it was copied back. */
-  static MarkException back(String end, Mark mark, Batch batch) {
-    return new MarkException("back", end, mark, batch);
+  static MarkException back(String end, Mark mark, long batch) {
+    return new MarkException("back", end, mark.batch(), batch);
   }
 
   /** The batch was planned a second time, of other records. */
-  static MarkException changed(String end, Mark mark, Batch batch) {
-    return new MarkException("changed", end, mark, batch);
+  static MarkException changed(String end, Mark mark, long batch) {
+    return new MarkException("changed", end, mark.batch(), batch);
+  }
+
+  /** The destination has less than it has confirmed: an older copy was put in its place, or it lost writes. */
+  static MarkException lost(String end, Mark mark, long confirmed) {
+    return new MarkException("lost", end, mark == null ? -1 : mark.batch(), confirmed);
+  }
+
+  /** Its mark is there, and what was written with it is not; {@code what} says so. */
+  static MarkException cut(String what, Mark mark) {
+    return new MarkException("cut", what, mark.batch(), mark.batch());
   }
 }

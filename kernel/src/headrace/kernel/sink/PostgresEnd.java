@@ -62,6 +62,16 @@ public final class PostgresEnd implements End {
   }
 
   @Override
+  public String id() {
+    return query;
+  }
+
+  @Override
+  public String place() {
+    return server.toString();
+  }
+
+  @Override
   public Mark begin() {
     try {
       connection = server.connect();
@@ -73,6 +83,7 @@ public final class PostgresEnd implements End {
       execute("SET lock_timeout = '60s'");
       Marks.Begun begun = marks.begin(connection, query);
       epoch = begun.epoch();
+      if (begun.mark() != null && table.missing(connection)) throw MarkException.cut(name() + " is gone from " + place(), begun.mark());
       table.begin(connection);
       stage();
       execute("SET lock_timeout = 0");
@@ -88,6 +99,15 @@ public final class PostgresEnd implements End {
       connection = server.connect();
       home();
       marks.forget(connection, query);
+    } catch (SQLException e) {
+      throw server.error(name(), e);
+    }
+  }
+
+  @Override
+  public void empty() {
+    try (Connection own = server.connect(); Statement statement = own.createStatement()) {
+      if (!table.missing(own)) statement.execute("DELETE FROM " + table.quoted());
     } catch (SQLException e) {
       throw server.error(name(), e);
     }
@@ -179,9 +199,9 @@ public final class PostgresEnd implements End {
     }
 
     @Override
-    public void commit(List<Serializable> notes, Mark mark) {
+    public boolean commit(List<Serializable> notes, Mark mark) {
       List<PostgresPen.Told> tasks = notes.stream().map(PostgresPen.Told.class::cast).filter(task -> task.rows() > 0).toList();
-      if (tasks.isEmpty()) return;
+      if (tasks.isEmpty()) return false;
       boolean staged = tasks.stream().anyMatch(task -> task.held() == null);
       try {
         connection.setAutoCommit(false);
@@ -194,6 +214,7 @@ public final class PostgresEnd implements End {
         Point.ANSWERED.reached(batch.number());
         connection.setAutoCommit(true);
         if (staged) clean();
+        return true;
       } catch (SQLException e) {
         rollback();
         throw server.error(name(), e);

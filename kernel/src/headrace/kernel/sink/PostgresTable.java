@@ -24,6 +24,10 @@ record PostgresTable(String name, Shape shape, boolean create) {
     return Arrays.stream(name.split("\\.", 2)).map(Shape::quoted).collect(Collectors.joining("."));
   }
 
+  boolean missing(Connection connection) throws SQLException {
+    return columns(connection) == null;
+  }
+
   void begin(Connection connection) throws SQLException {
     Map<String, Column> there = columns(connection);
     if (there == null) {

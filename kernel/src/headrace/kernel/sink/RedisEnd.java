@@ -80,6 +80,22 @@ public final class RedisEnd implements End {
   }
 
   @Override
+  public String id() {
+    return query;
+  }
+
+  @Override
+  public String place() {
+    return server.toString();
+  }
+
+  /** It is a cache. */
+  @Override
+  public boolean forgetful() {
+    return true;
+  }
+
+  @Override
   public Mark begin() {
     for (int i = 0; i < shape.fields(); i++) {
       if (Cells.text(shape.of(i)) != null || shape.of(i) instanceof BinaryType) continue;
@@ -107,11 +123,29 @@ public final class RedisEnd implements End {
   }
 
   @Override
+  public void empty() {
+    try (Redis own = server.connect()) {
+      // What Redis would take for a pattern is meant as it is.
+      String pattern = prefix.replaceAll("[\\\\*?\\[\\]]", "\\\\$0") + ":*";
+      String cursor = "0";
+      do {
+        List<?> found = (List<?>) own.ask("SCAN", cursor, "MATCH", pattern, "COUNT", 5000);
+        cursor = (String) found.get(0);
+        List<Object> words = new ArrayList<>(List.of("DEL"));
+        words.addAll((List<?>) found.get(1));
+        if (words.size() > 1) own.ask(words.toArray());
+      } while (!cursor.equals("0"));
+    } catch (IOException e) {
+      throw error(e);
+    }
+  }
+
+  @Override
   public Writing open(Batch batch) {
     return new Held(new Held.HeldPen(sink, end, true, false, shape)) {
       @Override
-      public void commit(List<Serializable> notes, Mark mark) {
-        if (mark.rows() == 0) return;
+      public boolean commit(List<Serializable> notes, Mark mark) {
+        if (mark.rows() == 0) return false;
         try {
           Transaction transaction = new Transaction();
           forEach(notes, shape.fields(), transaction::take);
@@ -119,6 +153,7 @@ public final class RedisEnd implements End {
           Point.ROWS_SENT.reached(batch.number());
           transaction.commit();
           Point.ANSWERED.reached(batch.number());
+          return true;
         } catch (IOException e) {
           throw error(e);
         } finally {

@@ -5,7 +5,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.sql.classic.SparkSession;
 
 /**
  * The ends of one query's run. A batch goes to each end that does not have it; those that have it are passed over, and the batch
@@ -19,8 +22,10 @@ public final class Sink {
   private final String name;
   private final List<End> ends;
   private final Mark[] marks;
+  /** In memory what the checkpoint knows after the batch at hand. */
+  private final Map<String, Confirmed.Last> now = new TreeMap<>();
   private final Map<Long, Long> filtered = new ConcurrentHashMap<>();
-  private boolean begun;
+  private Confirmed confirmed;
   private Batch batch;
   /** By end; null for one that has the batch. */
   private Writing[] open;
@@ -43,9 +48,41 @@ public final class Sink {
     if (before != null) before.ends.forEach(End::close);
   }
 
-  /** All of its ends forget what they have. */
-  public static void forget(String name) {
-    named(name).ends.forEach(End::forget);
+  /**
+   * Those of its destinations that don't fit the checkpoint forget their marks, and the checkpoint what they have confirmed.
+   *
+   * @return the destinations that did
+   */
+  public static List<String> repair(String name, String location, SparkSession spark) {
+    Sink sink = named(name);
+    Configuration hadoop = spark.sessionState().newHadoopConf();
+    Confirmed confirmed = Confirmed.at(location, hadoop);
+    List<String> repaired = new ArrayList<>();
+    for (End end : sink.ends) {
+      try {
+        Mark mark = end.begin();
+        Confirmed.Last last = confirmed.last(end.id());
+        Mark.fits(mark, last, confirmed, end.place());
+        if (last != null) end.check(mark, last);
+        if (mark != null && mark.batch() > confirmed.done()) Mark.covers(mark, Batch.planned(mark.checkpoint(), mark.batch(), location, hadoop), end.place());
+      } catch (MarkException | Batch.UnplannedException e) {
+        end.close();
+        end.forget();
+        confirmed.forget(end.id());
+        repaired.add(end.place());
+      }
+    }
+    unregister(name);
+    return repaired;
+  }
+
+  /** All of its destinations forget what they have, and with {@code rows} delete it. */
+  public static void forget(String name, boolean rows) {
+    for (End end : named(name).ends) {
+      // First, because it ends earlier runs, which could write on.
+      end.forget();
+      if (rows) end.empty();
+    }
     unregister(name);
   }
 
@@ -77,12 +114,38 @@ public final class Sink {
     return open[end];
   }
 
+  /**
+   * Asks every destination what it has, and refuses one that does not fit the checkpoint. To be called before the query starts.
+   *
+   * @param location the checkpoint's
+   * @return what a person should know: the caches that have lost something
+   */
+  public static List<String> begin(String name, String location, SparkSession spark) {
+    return named(name).begin(Confirmed.at(location, spark.sessionState().newHadoopConf()));
+  }
+
+  List<String> begin(Confirmed known) {
+    confirmed = known;
+    List<String> notes = new ArrayList<>();
+    for (int i = 0; i < marks.length; i++) {
+      End end = ends.get(i);
+      Confirmed.Last last = confirmed.last(end.id());
+      marks[i] = end.begin();
+      try {
+        Mark.fits(marks[i], last, confirmed, end.place());
+        if (last != null) end.check(marks[i], last);
+      } catch (MarkException e) {
+        if (!end.forgetful() || !e.lost()) throw e;
+        notes.add(e.getMessage());
+      }
+      if (last != null) now.put(end.id(), new Confirmed.Last(last.batch(), end.ends()));
+    }
+    return notes;
+  }
+
   /** The pens for a batch; null for an end that has it. */
   Pen[] open(Batch next) {
-    if (!begun) {
-      for (int i = 0; i < marks.length; i++) marks[i] = ends.get(i).begin();
-      begun = true;
-    }
+    if (confirmed == null) throw new SinkException("the sink '" + name + "' was not begun");
     batch = next;
     Point.PLANNED.reached(batch.number());
     // All are asked before one is opened: a refusal leaves nothing behind.
@@ -103,15 +166,19 @@ public final class Sink {
     if (batch.number() != number) throw new SinkException("batch " + number + " is not the one that was begun");
     long rows = notes.stream().mapToLong(Note::rows).sum();
     for (int i = 0; i < marks.length; i++) {
-      if (open[i] == null) continue;
-      int end = i;
-      Mark mark = batch.done(rows);
-      List<Serializable> parts = new ArrayList<>();
-      for (Note note : notes) parts.add(note.parts()[end]);
-      open[i].commit(parts, mark);
-      marks[i] = mark;
-      open[i] = null;
+      boolean written = open[i] == null;
+      if (open[i] != null) {
+        int end = i;
+        Mark mark = batch.done(rows);
+        List<Serializable> parts = new ArrayList<>();
+        for (Note note : notes) parts.add(note.parts()[end]);
+        written = open[i].commit(parts, mark);
+        marks[i] = mark;
+        open[i] = null;
+      }
+      if (written) now.put(ends.get(i).id(), new Confirmed.Last(number, ends.get(i).ends()));
     }
+    confirmed.write(number, now);
     filtered.put(number, Filtered.now());
     Point.COMMITTED.reached(number);
   }

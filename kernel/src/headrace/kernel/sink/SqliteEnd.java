@@ -16,11 +16,20 @@ public final class SqliteEnd implements End {
   interface Target {
     String name();
 
+    /** What the file is. */
+    String place();
+
     String marks();
 
     Held.HeldPen pen(String sink, int end);
 
     void begin(Connection connection) throws SQLException;
+
+    /** Whether there is nothing that rows could be in. */
+    boolean missing(Connection connection) throws SQLException;
+
+    /** Deletes all rows. */
+    void empty(Connection connection) throws SQLException;
 
     void write(Connection connection, Batch batch, Held held, List<Serializable> notes) throws SQLException;
   }
@@ -64,6 +73,16 @@ public final class SqliteEnd implements End {
   }
 
   @Override
+  public String id() {
+    return query;
+  }
+
+  @Override
+  public String place() {
+    return target.place() + " " + file;
+  }
+
+  @Override
   public Mark begin() {
     try {
       connection = connect();
@@ -77,6 +96,7 @@ public final class SqliteEnd implements End {
     home();
     Marks.Begun begun = marks.begin(connection, query);
     epoch = begun.epoch();
+    if (begun.mark() != null && target.missing(connection)) throw MarkException.cut(name() + " is gone from " + place(), begun.mark());
     target.begin(connection);
     return begun.mark();
   }
@@ -111,8 +131,8 @@ public final class SqliteEnd implements End {
   public Writing open(Batch batch) {
     return new Held(target.pen(sink, end)) {
       @Override
-      public void commit(List<Serializable> notes, Mark mark) {
-        if (mark.rows() == 0) return;
+      public boolean commit(List<Serializable> notes, Mark mark) {
+        if (mark.rows() == 0) return false;
         try {
           transaction(() -> {
             marks.hold(connection, query, epoch, name());
@@ -123,6 +143,7 @@ public final class SqliteEnd implements End {
             return null;
           });
           Point.ANSWERED.reached(batch.number());
+          return true;
         } catch (SQLException e) {
           throw error(e);
         } finally {
@@ -139,6 +160,19 @@ public final class SqliteEnd implements End {
       transaction(() -> {
         home();
         marks.forget(connection, query);
+        return null;
+      });
+    } catch (SQLException e) {
+      throw error(e);
+    }
+  }
+
+  @Override
+  public void empty() {
+    try (Connection own = connect()) {
+      connection = own;
+      transaction(() -> {
+        if (!target.missing(connection)) target.empty(connection);
         return null;
       });
     } catch (SQLException e) {

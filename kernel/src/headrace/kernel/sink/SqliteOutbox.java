@@ -25,6 +25,11 @@ record SqliteOutbox(String query, String effect, boolean keyed) implements Sqlit
   }
 
   @Override
+  public String place() {
+    return "the outbox";
+  }
+
+  @Override
   public String marks() {
     return "marks";
   }
@@ -36,6 +41,19 @@ record SqliteOutbox(String query, String effect, boolean keyed) implements Sqlit
 
   @Override
   public void begin(Connection connection) {}
+
+  @Override
+  public boolean missing(Connection connection) {
+    return false;
+  }
+
+  @Override
+  public void empty(Connection connection) throws SQLException {
+    try (PreparedStatement statement = connection.prepareStatement("DELETE FROM outbox WHERE effect = ?")) {
+      statement.setString(1, effect);
+      statement.executeUpdate();
+    }
+  }
 
   @Override
   public void write(Connection connection, Batch batch, Held held, List<Serializable> notes) throws SQLException {

@@ -23,6 +23,11 @@ record SqliteTable(String table, Shape shape, boolean create) implements SqliteE
   }
 
   @Override
+  public String place() {
+    return "the SQLite file";
+  }
+
+  @Override
   public String marks() {
     return "headrace_marks";
   }
@@ -48,6 +53,18 @@ record SqliteTable(String table, Shape shape, boolean create) implements SqliteE
       if (!e.getMessage().contains("ON CONFLICT clause does not match")) throw e;
       String fix = "CREATE UNIQUE INDEX " + Shape.quoted(table + "_key") + " ON " + Shape.quoted(table) + " (" + Shape.list(shape.key()) + ")";
       throw new RefusedException("the table " + table + " has no unique key on " + String.join(", ", shape.key()) + "; it gets one with: " + fix);
+    }
+  }
+
+  @Override
+  public boolean missing(Connection connection) throws SQLException {
+    return columns(connection).isEmpty();
+  }
+
+  @Override
+  public void empty(Connection connection) throws SQLException {
+    try (Statement statement = connection.createStatement()) {
+      statement.execute("DELETE FROM " + Shape.quoted(table));
     }
   }
 

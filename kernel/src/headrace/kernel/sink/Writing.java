@@ -12,8 +12,9 @@ public interface Writing {
    * Makes the rows and the mark of the batch visible, both or none. An exception leaves open which: the next run asks.
    *
    * @param notes what the tasks left, in the order of their partitions
+   * @return whether there was something to write; else there is no mark either
    */
-  void commit(List<Serializable> notes, Mark mark);
+  boolean commit(List<Serializable> notes, Mark mark);
 
   void abort();
 }

@@ -5,7 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.io.Serializable;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -18,6 +20,7 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.Random;
 import java.util.TreeMap;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
@@ -54,7 +57,20 @@ class SqliteEndTest {
 
   private Sink sink(End... ends) {
     Sink.register("a sink", List.of(ends));
+    Sink.named("a sink").begin(checkpoint());
     return Sink.named("a sink");
+  }
+
+  /** As of a query that runs: Spark has noted all batches up to 99. */
+  private Confirmed checkpoint() {
+    try {
+      Files.createDirectories(folder.resolve("checkpoint/commits"));
+      Files.writeString(folder.resolve("checkpoint/metadata"), "{\"id\": \"checkpoint\"}");
+      Files.writeString(folder.resolve("checkpoint/commits/99"), "");
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return Confirmed.at(folder.resolve("checkpoint").toString(), new Configuration());
   }
 
   private static Batch batch(long number) {

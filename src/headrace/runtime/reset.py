@@ -1,0 +1,114 @@
+"""`headrace reset`: a query begins anew, as if it had never run. Its output is kept or deleted, as the user says.
+
+A note in the checkpoint's folder comes first and goes last: a run that finds it refuses to start, and the next reset does
+everything again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from headrace.broker import clear, topics
+from headrace.config import Config
+from headrace.effects.effect import Effect
+from headrace.effects.outbox import Outbox
+from headrace.errors import ConfigError
+from headrace.plan.nodes import Sink
+from headrace.plan.queries import QuerySpec
+from headrace.runtime import repair, run, state
+from headrace.runtime.display import Display
+from headrace.sinks.files import Files
+from headrace.sinks.postgres import Postgres
+from headrace.sinks.redis import Redis
+from headrace.sinks.sqlite import Sqlite
+from headrace.sources import kafka
+from headrace.spark import ends, jvm
+from headrace.spark.compile import compile
+
+if TYPE_CHECKING:
+    from headrace.app import App
+
+Output = Literal["keep", "delete"]
+
+
+def consequences(app: App, query: str, output: Output, *, flags: Mapping[str, Any] | None = None) -> list[str]:
+    """What a reset would do, in sentences. Refuses what can't be done."""
+    spec, config = repair.find(app, query), Config.load(flags)
+    said = [f"the state in {state.location(config.state, spec)} is deleted: the query reads its topics from their start again"]
+    said += [_topic(topic, spec, output) for topic in spec.topics]
+    said += [f"late events are written to {write.label} again" for write in spec.late if output == "keep"]
+    said += [f"all records of the topic {write.label} are deleted" for write in spec.late if output == "delete"]
+    said += [_sink(sink, spec, output) for sink in spec.sinks]
+    for other in app.queries():
+        if read := sorted({source.topic for source in other.sources} & {topic for route in spec.routes for topic in route}):
+            said.append(f"query {other.name} reads {', '.join(read)}: {_reader(other, spec)}")
+    return said
+
+
+def reset(app: App, query: str, output: Output, *, flags: Mapping[str, Any] | None = None, display: Display) -> None:
+    """Can be done again if it was interrupted."""
+    spec, config = repair.find(app, query), Config.load(flags)
+    spark, connection = run.start(app.name, config, display)
+    with state.owned(config.state, app.name):
+        compiled = compile(spec, lambda source: kafka.read(spark, source, connection, batch=config.batch))
+        run.own_topics(connection, spec)
+        places = run.places(spec, config, connection)
+        if places.outbox is not None:
+            Outbox(places.outbox).close()
+        state.begin_reset(spark, config.state, spec)
+        ends.register(compiled, places)
+        jvm.forget_sink(spark, spec.id, rows=output == "delete")
+        if output == "delete":
+            for topic in {topic for route in spec.routes for topic in route if topics.exists(connection, topic)}:
+                if spec.node.kind == "table" and topic in spec.topics:
+                    clear.delete_rows(connection, topic)
+                else:
+                    clear.delete_records(connection, topic)
+            for sink in spec.sinks:
+                if isinstance(sink, Files):
+                    jvm.delete_files(spark, sink.path)
+        state.end_reset(spark, config.state, spec)
+
+
+def _topic(topic: str, spec: QuerySpec, output: Output) -> str:
+    if spec.node.kind == "table":
+        if output == "delete":
+            return f"every row of the topic {topic} is deleted, by a record without a value for each key"
+        return f"rows of the topic {topic} stay until new ones with their keys replace them; other keys stay for good"
+    if output == "delete":
+        return f"all records of the topic {topic} are deleted"
+    return f"all results are written to the topic {topic} again, behind those that are there: its readers get them twice"
+
+
+def _sink(sink: Sink, spec: QuerySpec, output: Output) -> str:
+    match sink:
+        case Postgres() | Sqlite():
+            if output == "delete":
+                return f"all rows of the table {sink.table} ({sink.label}) are deleted, whoever wrote them"
+            if sink.key(spec.node, spec.where):
+                return f"rows of the table {sink.table} stay until new ones with their keys replace them; others stay for good"
+            return f"all results are added to the table {sink.table} again: it then has them twice"
+        case Redis():
+            if output == "delete":
+                return f"all keys {sink.prefix}:* of Redis are deleted"
+            return f"the keys {sink.prefix}:* of Redis stay until new rows replace them; others stay for good"
+        case Files():
+            if output == "delete":
+                return f"the files in {sink.path} are deleted"
+            raise ConfigError(
+                f"files can't be kept: {sink.path} notes which batches it has, and would leave out those of a new beginning",
+                fix="--output delete; or write to another folder",
+            )
+        case Effect():
+            if output == "delete":
+                return f"what the outbox knows of {sink.name} is deleted: every effect takes place again"
+            return f"what was sent by {sink.name} may be sent again, unless its rows have an id"
+        case _:
+            raise AssertionError(sink)
+
+
+def _reader(other: QuerySpec, spec: QuerySpec) -> str:
+    if spec.node.kind == "table":
+        return "it sees the rows change and follows"
+    return f"it gets the results a second time; to leave them out of what it keeps, reset it too: {state.reset_command(other)}"
