@@ -13,7 +13,7 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 
-from faults import cluster, defects, strikes
+from faults import cluster, defects, restored, strikes
 from faults.strikes import Report
 
 PAGE = Path(__file__).parent.parent / "docs" / "reliability.md"
@@ -77,6 +77,8 @@ def _faults(args: argparse.Namespace, seed: int) -> dict[str, Callable[[], Repor
         "refusals": lambda: strikes.refusals(seed, say),
         "corruption": lambda: strikes.corruption(seed, args.corruptions, say),
         "disk": lambda: strikes.full_disk(seed, say),
+        "restored": lambda: restored.restored(seed, say),
+        "page-cache": lambda: restored.page_cache(seed, say),
         "two": lambda: strikes.two_runs(seed, say),
         "cluster": lambda: cluster.kills(seed, args.cluster, say),
         "wide": lambda: cluster.wide(seed, say),

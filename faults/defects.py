@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from faults import strikes
+from faults import restored, strikes
 from faults.oracle import violations
 from faults.rig import ROOT, rig
 from faults.strikes import Report, Say
@@ -84,6 +84,27 @@ DEFECTS = (
         'config.put("transactional.id", settings.id);',
         'config.put("transactional.id", settings.id + java.util.UUID.randomUUID());',
         _crash("FLUSHED"),
+    ),
+    Defect(
+        "a destination that went back is not noticed",
+        f"{SINK}/Mark.java",
+        "    if (last != null && (mark == null",
+        "    if (last == null && (mark == null",
+        lambda seed, say, code: restored.restored(seed, say, places=("sqlite",), code=code),
+    ),
+    Defect(
+        "what was confirmed is not kept",
+        f"{SINK}/Sink.java",
+        "    confirmed.write(number, now);\n",
+        "",
+        lambda seed, say, code: restored.restored(seed, say, places=("sqlite",), code=code),
+    ),
+    Defect(
+        "the ends of topics are not compared",
+        f"{SINK}/KafkaEnd.java",
+        "      if (now < end) throw",
+        "      if (now < 0) throw",
+        lambda seed, say, code: restored.page_cache(seed, say, code=code),
     ),
     Defect(
         "dead letters off",

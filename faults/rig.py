@@ -88,6 +88,13 @@ class Rig:
         self.fed += count
         self.truth.add(events)
 
+    def feed_again(self, since: int) -> None:
+        """What was fed since then, as it was: into the same partitions, in the same order."""
+        known, again = self.truth, self.fed - since
+        self.fed, self.truth = since, Truth()
+        self.feed(again)
+        self.truth = known
+
     def start(self, *, until: bool = False, point: str | None = None) -> Run:
         """`headrace run` in a process of its own; `point` is one of the kernel's, as "crash=COMMITTED:3"."""
         options = {"JAVA_TOOL_OPTIONS": f"-Dheadrace.{point}"} if point else {}
@@ -126,7 +133,12 @@ class Rig:
 
     def found(self) -> Found:
         copies = [(key, row["id"], row["twice"]) for _, key, row in self._rows(COPIES)]
-        sums = {key: (row["n"], row["total"]) for _, key, row in self._rows(SUMS)}
+        sums: dict[str, tuple[int, int]] = {}
+        for _, key, row in self._rows(SUMS):
+            if row is None:
+                sums.pop(key)
+            else:
+                sums[key] = (row["n"], row["total"])
         letters = list(self._letters())
         unread = [(query, partition, offset) for query, topic, partition, offset, _ in letters if topic == IN]
         oversized = [json.loads(value)["id"] for _, topic, _, _, value in letters if topic == COPIES]
@@ -134,9 +146,15 @@ class Rig:
 
     def _letters(self) -> Iterator[tuple[str, str, int, int, bytes]]:
         """Query, topic, partition, offset and bytes of each dead letter."""
+        letters: dict[bytes, list[bytes]] = {}
         for message in self._messages(DEAD):
-            query, topic, partition, offset = (message.key() or b"").decode().removeprefix("headrace.faults.").split("/")
-            yield query, topic, int(partition), int(offset), message.value() or b""
+            # One without a value takes back those before it; others are there as often as they were written.
+            values = letters.setdefault(message.key() or b"", [])
+            values.clear() if message.value() is None else values.append(message.value())
+        for key, values in letters.items():
+            query, topic, partition, offset = key.decode().removeprefix("headrace.faults.").split("/")
+            for value in values:
+                yield query, topic, int(partition), int(offset), value
 
     def violations(self) -> list[str]:
         return violations(self.truth, self.found())
@@ -160,7 +178,7 @@ class Rig:
         committed, all_of_them = ends(IsolationLevel.READ_COMMITTED), ends(IsolationLevel.READ_UNCOMMITTED)
         return [place for place, end in all_of_them.items() if committed[place] != end]
 
-    def _rows(self, topic: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    def _rows(self, topic: str) -> Iterator[tuple[int, str, Any]]:
         for message in self._messages(topic):
             yield message.partition() or 0, (message.key() or b"").decode(), json.loads(message.value() or b"null")
 

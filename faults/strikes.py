@@ -113,7 +113,7 @@ def database_points(seed: int, say: Say) -> Report:
     report = Report("crash at a point of the sink, PostgreSQL")
     with postgres() as server, rig(seed, app=DATABASE, env={"FAULTS_DATABASE": server.url}) as at:
         _crash(at, DATABASE_POINTS, report, say)
-        report.violations = _in_database(at, server.rows)
+        report.violations = in_database(at, server.rows)
     return report
 
 
@@ -126,7 +126,7 @@ def sqlite_points(seed: int, say: Say) -> Report:
         _crash(at, DATABASE_POINTS, report, say)
         with closing(sqlite3.connect(file)) as results:
             results.row_factory = sqlite3.Row
-            report.violations = _in_database(at, lambda sql: results.execute(sql).fetchall())
+            report.violations = in_database(at, lambda sql: results.execute(sql).fetchall())
     return report
 
 
@@ -283,11 +283,11 @@ def database(seed: int, count: int, say: Say) -> Report:
         run.stop()
         at.finish()
         report.rows = at.fed
-        report.violations = _in_database(at, server.rows)
+        report.violations = in_database(at, server.rows)
     return report
 
 
-def _in_database(at: Rig, rows: Callable[[str], list[Any]]) -> list[str]:
+def in_database(at: Rig, rows: Callable[[str], list[Any]]) -> list[str]:
     copies = [(row["key"], row["id"], row["twice"]) for row in rows("SELECT * FROM copies ORDER BY id")]
     sums = {row["key"]: (row["n"], row["total"]) for row in rows("SELECT * FROM sums")}
     return violations(at.truth, replace(at.found(), copies=copies, sums=sums))

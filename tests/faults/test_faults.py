@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from faults import defects, strikes
+from faults import defects, restored, strikes
 from faults.strikes import Report
 
 SEED = random.SystemRandom().randrange(1 << 30)
@@ -33,6 +33,16 @@ def test_a_crash_at_every_point() -> None:
 @pytest.mark.soak
 def test_kills() -> None:
     right(strikes.kills(SEED, 2, 12_000, print, targets=("driver", "worker")))
+
+
+@pytest.mark.soak
+def test_a_destination_that_was_restored_is_noticed_and_a_reset_leads_to_right_results() -> None:
+    right(restored.restored(SEED, print))
+
+
+@pytest.mark.soak
+def test_a_broker_that_lost_its_page_cache_is_noticed_and_a_reset_leads_to_right_results() -> None:
+    right(restored.page_cache(SEED, print))
 
 
 @pytest.mark.soak

@@ -16,7 +16,7 @@ from headrace.effects.outbox import Outbox
 from headrace.errors import ConfigError
 from headrace.plan.nodes import Sink
 from headrace.plan.queries import QuerySpec
-from headrace.runtime import repair, run, state
+from headrace.runtime import dead, repair, run, state
 from headrace.runtime.display import Display
 from headrace.sinks.files import Files
 from headrace.sinks.postgres import Postgres
@@ -40,6 +40,8 @@ def consequences(app: App, query: str, output: Output, *, flags: Mapping[str, An
     said += [f"late events are written to {write.label} again" for write in spec.late if output == "keep"]
     said += [f"all records of the topic {write.label} are deleted" for write in spec.late if output == "delete"]
     said += [_sink(sink, spec, output) for sink in spec.sinks]
+    if output == "delete":
+        said.append("its dead letters are deleted; records that still can't be used become dead letters again")
     for other in app.queries():
         if read := sorted({source.topic for source in other.sources} & {topic for route in spec.routes for topic in route}):
             said.append(f"query {other.name} reads {', '.join(read)}: {_reader(other, spec)}")
@@ -65,6 +67,9 @@ def reset(app: App, query: str, output: Output, *, flags: Mapping[str, Any] | No
                     clear.delete_rows(connection, topic)
                 else:
                     clear.delete_records(connection, topic)
+            letters = [letter for letter in dead.letters(connection, app.name) if letter.query == spec.name]
+            if letters:
+                dead.drop(connection, app.name, letters)
             for sink in spec.sinks:
                 if isinstance(sink, Files):
                     jvm.delete_files(spark, sink.path)

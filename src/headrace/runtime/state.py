@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from headrace.errors import ConfigError, StateError
 from headrace.plan.nodes import Ours, Source
 from headrace.plan.queries import QuerySpec, clock_text
+from headrace.sinks.files import Files
 from headrace.spark import jvm
 from headrace.spark.session import STATE
 
@@ -85,6 +86,7 @@ def check(
     notes: list[str] = []
     settings = {name: spark.conf.get(name) for name in STATE}
     for spec in specs:
+        _same_files(spark, spec, location(root, spec))
         if (before := known.get(spec.name)) is not None:
             _same_settings(spec, before.get("settings") or {}, settings)
             _same(spec, before, _manifest(spec, layouts, topic_ids))
@@ -150,6 +152,25 @@ def _read(spark: SparkSession, place: str, anew: str | None = None) -> dict[str,
         f"the checkpoint {place} does not say what it was made for: {_FILE} is missing or damaged",
         fix=f"bring the file back from a copy; or begin anew: {anew}" if anew else f"no query needs it: delete {place}",
     )
+
+
+def _same_files(spark: SparkSession, spec: QuerySpec, place: str) -> None:
+    """Spark's sink of files passes over the batches that the folder has: one that does not fit would lose rows."""
+    for sink in (sink for sink in spec.sinks if isinstance(sink, Files)):
+        has, done = jvm.last_number(spark, f"{sink.path}/_spark_metadata"), jvm.last_number(spark, f"{place}/commits")
+        if done <= has <= done + 1:
+            continue
+        holds = f"{sink.path} holds files up to batch {has}" if has >= 0 else f"{sink.path} holds no files of this query"
+        why = (
+            f"the checkpoint ends before batch {done + 1}: an older copy or a new one is in its place, or another query wrote there"
+            if has > done
+            else f"the checkpoint says batch {done} was confirmed there: it was deleted or restored from an older copy"
+        )
+        raise StateError(
+            f"query {spec.name!r} can't go on: {holds}, but {why}",
+            where=spec.where,
+            fix=f"bring back what is missing; or compute all results again: {reset_command(spec)}",
+        )
 
 
 def _same_settings(spec: QuerySpec, before: Mapping[str, str], now: Mapping[str, str | None]) -> None:

@@ -524,6 +524,13 @@ def delete_files(spark: SparkSession, url: str) -> None:
     system.delete(_file(spark, f"{url}/_spark_metadata")[1], True)
 
 
+def last_number(spark: SparkSession, url: str) -> int:
+    """The highest of the numbers that name files in a folder, as Spark's logs are; -1 for none."""
+    system, path = _file(spark, url)
+    names = [str(s.getPath().getName()) for s in system.listStatus(path)] if system.exists(path) else []
+    return max((int(found[1]) for name in names if (found := re.fullmatch(r"(\d+)(\.compact)?", name))), default=-1)
+
+
 def folders(spark: SparkSession, url: str) -> list[str]:
     """The names of the folders in a folder."""
     system, path = _file(spark, url)
