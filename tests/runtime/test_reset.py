@@ -209,6 +209,22 @@ def test_a_query_under_a_new_name_says_that_old_keys_stay_and_how_they_go(projec
     assert project.table() == project.database() == {"good": 2}
 
 
+def test_a_destination_that_is_added_says_that_it_lacks_what_was_before(project: Project) -> None:
+    project.feed("a", "b", "a")
+    project.run()
+    (project.folder / "results.db").rename(project.folder / "old.db")
+    project.write("added.py", COUNTS.replace('table="counts"', 'table="more"'))
+    project.feed("a")
+    said = project.run("added.py")
+    assert "query counts writes to sqlite.more from now on" in said
+    more = "SELECT k, n FROM more"
+    with closing(sqlite3.connect(project.folder / "results.db")) as results:
+        assert dict(results.execute(more)) == {"a": 3}
+        project.reset(said)
+        project.run("added.py")
+        assert dict(results.execute(more)) == project.table() == {"a": 3, "b": 1}
+
+
 def test_a_reset_asks_and_says_what_it_would_do(project: Project) -> None:
     code, said = project.headrace("reset", "app.py", "counts", "--output", "delete")
     assert code == 1

@@ -90,6 +90,11 @@ def check(
         if (before := known.get(spec.name)) is not None:
             _same_settings(spec, before.get("settings") or {}, settings)
             _same(spec, before, _manifest(spec, layouts, topic_ids))
+            if added := [to for to in spec.writes if to not in before["writes"]]:
+                notes.append(
+                    f"query {spec.name} writes to {', '.join(added)} from now on; what it wrote elsewhere before is not there\n"
+                    f"  to have all of it there, stop it and type: {reset_command(spec)}"
+                )
         else:
             notes += _renamed(spec, known, {spec.name for spec in specs}, place)
     return notes
@@ -162,7 +167,7 @@ def _same_files(spark: SparkSession, spec: QuerySpec, place: str) -> None:
             continue
         holds = f"{sink.path} holds files up to batch {has}" if has >= 0 else f"{sink.path} holds no files of this query"
         why = (
-            f"the checkpoint ends before batch {done + 1}: an older copy or a new one is in its place, or another query wrote there"
+            f"the checkpoint ends before batch {done + 1}: it is an older copy or a new one, or another query wrote there"
             if has > done
             else f"the checkpoint says batch {done} was confirmed there: it was deleted or restored from an older copy"
         )
