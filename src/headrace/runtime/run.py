@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -158,6 +158,7 @@ class _Runner:
         state.record(self.spark, root, specs, layouts, self._topic_ids(specs))
         if self.mode == "realtime":
             self._realtime(specs)
+        self._check_outbox(compiled.values())
         try:
             with self._effects(specs, wait=until is not None) as check_effects:
                 self._supervise(specs, jobs, until, check_effects)
@@ -192,6 +193,23 @@ class _Runner:
         with suppress(*jvm.GONE):
             for spec in specs:
                 jvm.unregister_sink(self.spark, spec.id)
+
+    def _check_outbox(self, queries: Iterable[Compiled]) -> None:
+        """Before anything is sent: an outbox from an older copy would send what was sent since a second time."""
+        for query in queries:
+            found = places(query.spec, self.config, self.connection)
+            if found.outbox is None or not found.outbox.exists():
+                continue
+            ends.register(query, found)
+            try:
+                jvm.begin_sink(self.spark, query.spec.id, state.location(self.config.state, query.spec))
+            except jvm.Stopped as e:
+                verdict = failures.judge(e.failure, query.spec)
+                # What may get better is the supervisor's.
+                if verdict.lasting:
+                    raise verdict.error from e
+            finally:
+                jvm.unregister_sink(self.spark, query.spec.id)
 
     @contextmanager
     def _effects(self, specs: Sequence[QuerySpec], *, wait: bool) -> Generator[Callable[[], None]]:

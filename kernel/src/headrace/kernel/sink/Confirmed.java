@@ -64,7 +64,7 @@ final class Confirmed {
   /** On the disk when this returns. */
   void write(long batch, Map<String, Last> now) {
     if (known.equals(now)) return;
-    files.mkdirs(new Path(place, "confirmed"));
+    if (written < 0) files.mkdirs(new Path(place, "confirmed"));
     try {
       var out = files.createAtomic(file(batch), true);
       try {
