@@ -25,7 +25,7 @@ APP_MODULE = "headrace_app"
 
 @spelling.facade("an app", habits.APP)
 class App:
-    """A named application: the streams it reads, what it makes of them, and where that goes."""
+    """A named application: the streams it reads, what it computes from them, and where the results go."""
 
     def __init__(self, name: str) -> None:
         site = call_site()
@@ -123,7 +123,7 @@ class App:
     ) -> Summary:
         """Runs until it is stopped (Ctrl-C, SIGTERM), or, with until="now", until what is there now is processed.
 
-        With mode="realtime" a result is there milliseconds after its event; not everything can run so.
+        With mode="realtime" results come milliseconds after their events; some verbs are not supported there.
         """
         from headrace.runtime.run import run
 
@@ -146,7 +146,7 @@ class App:
             if other.label == write.label:
                 what = f"the topic {to!r}" if isinstance(to, str) else write.label
                 raise PlanError(
-                    f"{what} is written already, at {other.where.file}:{other.where.line}",
+                    f"{what} is already written at {other.where.file}:{other.where.line}",
                     where=site.where,
                     fix="merge() the two streams, or write somewhere else",
                 )

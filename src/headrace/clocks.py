@@ -11,9 +11,9 @@ from headrace.plan.nodes import Clock, Device, Moment, Ours, Unit
 
 @spelling.arguments
 def event_time(column: str, *, unit: Unit | None = None, zone: str = "UTC") -> Moment:
-    """The time that the event says itself, in a column that is a timestamp, a number of `unit`s since 1970, or ISO text.
+    """The time in the event itself, in a column that is a timestamp, a number of `unit`s since 1970, or ISO text.
 
-    `zone` is for texts that don't say one themselves.
+    `zone` applies to text that has none.
     """
     where = call_site().where
     if unit is not None:
@@ -23,7 +23,7 @@ def event_time(column: str, *, unit: Unit | None = None, zone: str = "UTC") -> M
 
 @spelling.arguments
 def log_append_time() -> Clock:
-    """When the record came into the log: its timestamp there. This is the clock of a stream without `time=`."""
+    """When the record was appended to the log: its timestamp there. This is the clock of a stream without `time=`."""
     return Ours.LOG
 
 

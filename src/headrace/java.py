@@ -40,5 +40,5 @@ def major_version(java: Path) -> int:
     # Java 8 calls itself 1.8.
     match = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
     if said.returncode != 0 or match is None:
-        raise SetupError(f"{java} does not tell its version", fix=INSTALL)
+        raise SetupError(f"{java} does not report its version", fix=INSTALL)
     return int(match[1])

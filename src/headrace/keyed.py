@@ -23,7 +23,7 @@ class KeyedStream(Stream):
 
 @spelling.facade("a windowed stream", habits.WINDOWED)
 class WindowedStream:
-    """What `stream.window(...)` gives: it waits for `agg` or `count`."""
+    """The result of `stream.window(...)`: call `agg` or `count` on it."""
 
     def __init__(self, app: App, node: Node, window: Window, emit: Emit, late: Late) -> None:
         self._app = app

@@ -67,7 +67,7 @@ def secret(env: str | None = None, *, file: str | os.PathLike[str] | None = None
     if env is not None and not _NAME.fullmatch(str(env)):
         # Neither the text nor the line is shown: somebody may have written the secret itself.
         raise PlanError(
-            "hr.secret takes the name of an environment variable, and this is none",
+            "hr.secret takes the name of an environment variable, and this is not one",
             where=Where(where.file, where.line),
             fix='put the secret into a variable and write hr.secret("ITS_NAME")',
         )

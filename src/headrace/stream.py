@@ -1,4 +1,4 @@
-"""Stream: events, one after the other. Every verb gives a new stream; nothing runs until the app does."""
+"""Stream: a sequence of events. Every verb returns a new stream; nothing runs until the app does."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ class Stream:
         site = call_site()
         if any(not isinstance(other, Stream) or other._app is not self._app for other in others):  # pyright: ignore
             raise PlanError(
-                "merge() takes streams of the same app", where=site.where, fix="write a table to a topic and read that"
+                "merge() takes streams of the same app",
+                where=site.where,
+                fix="read all of them from one app; a table is a stream after changes()",
             )
         return self._next(build.merge((self._node, *(other._node for other in others)), site))
 
@@ -99,7 +101,7 @@ class Stream:
                 joins.lookup(self._node, table, on, how, site, as_of=as_of, history=history, with_version=with_version)
             )
         if not isinstance(other, Stream) or other._app is not self._app:
-            raise PlanError("join() takes a stream or a table of the same app", where=site.where)
+            raise PlanError("join() takes a stream or a table of the same app", where=site.where, fix="read both from one app")
         joins.no_table_options(site, as_of=as_of, history=history, with_version=with_version or None)
         return self._next(joins.streams(self._node, other._node, on, within, how, site))
 
@@ -128,7 +130,7 @@ class Stream:
 
         `emit` says when results come: "updates" (whenever one changes), "final" (once, when no event can come any more), "all"
         (both), or hr.every("1 minute"). `late` says what becomes of an event whose window is final: "drop" counts it, "divert"
-        gives it on as `windowed.late`, "fail" stops.
+        sends it to `windowed.late`, "fail" stops.
         """
         from headrace.keyed import WindowedStream
 

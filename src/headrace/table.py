@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Table:
     """The newest row of each key: a topic read as one, the newest events of a stream, a running aggregate, a join of tables.
 
-    Every verb gives a table that follows this one: what changes here changes there, and what is gone here goes there.
+    Every verb returns a table that follows this one: updates and deletes here are updates and deletes there.
     """
 
     def __init__(self, app: App, node: Node) -> None:
@@ -102,7 +102,7 @@ class Table:
 
 @spelling.facade("a grouped table", habits.GROUPED)
 class KeyedTable:
-    """What `table.key_by(...)` gives: it waits for `agg` or `count`."""
+    """The result of `table.key_by(...)`: call `agg` or `count` on it."""
 
     def __init__(self, app: App, node: Node, columns: tuple[str, ...], named: Mapping[str, str]) -> None:
         self._app = app

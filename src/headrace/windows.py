@@ -18,7 +18,7 @@ _MOST = 10_000
 
 @spelling.arguments
 def tumbling(size: Duration, *, offset: Duration = "0 seconds") -> Window:
-    """Windows of one size, one after the other: every event is in exactly one."""
+    """Windows of one size, back to back: every event is in exactly one."""
     where = call_site().where
     length = micros(size, what="size", where=where)
     return Window("tumbling", length, length, micros(offset, what="offset", where=where, zero=True))
@@ -35,7 +35,7 @@ def hopping(size: Duration, *, every: Duration, offset: Duration = "0 seconds") 
 
 @spelling.arguments
 def sliding(size: Duration) -> Window:
-    """For every event the window of this size that ends with it, as moving averages have it; also when an event leaves."""
+    """For every event, the window of this size that ends with it, as for a moving average; emits again when an event leaves."""
     length = micros(size, what="size", where=call_site().where)
     return Window("sliding", length, length)
 
@@ -78,7 +78,7 @@ def cumulating(
 
 @spelling.arguments
 def every(interval: Duration) -> Every:
-    """`emit=hr.every("1 minute")`: the results so far at each full minute of event time, also of keys with nothing new."""
+    """`emit=hr.every("1 minute")`: the results so far at each full minute of event time, even for keys with nothing new."""
     return Every(micros(interval, what="interval", where=call_site().where))
 
 

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from headrace.broker import peek, records, send, topics
-from headrace.broker.records import Record
+from headrace.broker.records import Record, Stored
+from headrace.cli import main
 from headrace.errors import BadRecord, BrokerError, ConfigError, TopicError
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -148,6 +149,27 @@ def test_a_table_is_the_last_value_of_each_key_without_the_deleted(broker, one: 
     assert {key: row.value for key, row in table.items()} == {b"a": b"3", b"c": b"4"}
 
 
+def test_a_table_without_keys_is_one_row_the_newest_of_all_partitions() -> None:
+    def stored(value: bytes | None, partition: int, second: int) -> Stored:
+        return Stored(value, None, (), partition, second, NOW + timedelta(seconds=second))
+
+    updates = [stored(b"1", 0, 1), stored(b"3", 0, 3), stored(b"2", 1, 2)]
+    assert {key: row.value for key, row in peek.table(updates).items()} == {None: b"3"}
+    assert peek.table([*updates, stored(None, 1, 4)]) == {}
+    assert peek.table([]) == {}
+
+
+def test_a_table_of_one_row_without_a_key_is_shown(broker, one: str, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["peek", one, "--table", "--broker", broker.connection.address]
+    assert main(flags) == 0
+    assert capsys.readouterr().out.strip() == "no rows"
+    send.send(broker.connection, one, [Record(b'{"count":1}'), Record(b'{"count":2}')])
+    assert main(flags) == 0
+    shown = capsys.readouterr().out
+    assert '{"count":2}' in shown
+    assert '{"count":1}' not in shown
+
+
 @pytest.mark.parametrize(
     ("text", "start"),
     [
@@ -159,15 +181,20 @@ def test_a_table_is_the_last_value_of_each_key_without_the_deleted(broker, one: 
         ("2d", NOW - timedelta(days=2)),
         ("2026-01-02T03:04:05Z", NOW),
         ("2026-01-02 05:04:05+02:00", NOW),
+        ("250 ms ago", NOW - timedelta(milliseconds=250)),
+        ("1 hour 30 mins ago", NOW - timedelta(minutes=90)),
     ],
 )
 def test_a_place_to_start_from_is_understood(text: str, start: peek.Start) -> None:
     assert peek.start_from(text, NOW) == start
 
 
-def test_a_place_that_is_not_understood_lists_what_is() -> None:
-    with pytest.raises(ConfigError, match="can't read from 'yesterday'\n  fix: start, end, an offset"):
-        peek.start_from("yesterday")
+@pytest.mark.parametrize("text", ["yesterday", "1 month ago", "5 moons ago", "ago"])
+def test_a_place_that_is_not_understood_lists_what_is(text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        peek.start_from(text)
+    assert caught.value.message == f"can't read from {text!r}"
+    assert caught.value.fix == 'start, end, an offset, a time such as 2026-01-31T09:30, or "5 minutes ago"'
 
 
 def test_a_partition_that_does_not_exist_is_named(broker, one: str) -> None:

@@ -36,7 +36,7 @@ def test_check_finds_nothing_wrong_with_a_good_application(
     project: Path, spark: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check", "app.py"]) == 0
-    assert "market: 1 query, nothing wrong" in capsys.readouterr().out
+    assert "market: 1 query, no errors found" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

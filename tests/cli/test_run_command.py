@@ -123,7 +123,7 @@ def test_spark_that_dies_is_told_in_one_sentence(broker: Any, topic: str, runs: 
     (java,) = [int(line.split()[0]) for line in children.stdout.splitlines() if "java" in line]
     os.kill(java, signal.SIGKILL)
     assert run.process.wait(60) == 1
-    assert "error: Spark is gone" in run.said()
+    assert "error: Spark stopped" in run.said()
     assert "Traceback" not in run.said()
 
 

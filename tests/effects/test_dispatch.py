@@ -243,7 +243,7 @@ def test_rows_of_an_effect_that_the_program_lacks_are_told(bench: Bench) -> None
     dispatcher = bench.start(Receiver().effect())
     assert dispatcher.wait_idle(20)
     assert dispatcher.waiting() == {"gone": 2}
-    assert bench.said[0].startswith("2 rows wait for the effect 'gone', which the program lacks\n  fix: ")
+    assert bench.said[0].startswith("2 rows wait for the effect 'gone', which is not in the program\n  fix: ")
 
 
 def test_many_losses_are_told_once_and_not_one_by_one(bench: Bench) -> None:
@@ -355,8 +355,8 @@ def test_a_thread_that_ends_is_told_to_those_who_ask(bench: Bench, monkeypatch: 
     assert dispatcher.wait_idle(20)
     dispatcher.check()
     monkeypatch.setattr(bench.clock, "micros", "broken")
-    with pytest.raises(HeadraceError, match="not sent any more") as over:
+    with pytest.raises(HeadraceError, match="no longer being sent") as over:
         dispatcher.wait_idle(20)
     assert over.value.fix == "start it again"
-    with pytest.raises(HeadraceError, match="not sent any more"):
+    with pytest.raises(HeadraceError, match="no longer being sent"):
         dispatcher.check()

@@ -49,8 +49,10 @@ def test_names_survive_edits_to_other_parts_of_the_program() -> None:
 def test_two_queries_of_one_name_are_refused() -> None:
     made = app()
     made.stream("x", schema="a int").to("y", name="stats")
-    with pytest.raises(PlanError, match="two queries are called 'stats'"):
+    with pytest.raises(PlanError) as caught:
         made.queries()
+    assert caught.value.message.startswith("two queries are called 'stats'; the other is at ")
+    assert caught.value.fix == "give one another name="
 
 
 def test_the_topology_is_drawn_as_text() -> None:

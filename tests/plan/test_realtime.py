@@ -71,7 +71,7 @@ def test_what_cannot_run_there_is_named_at_its_line(what: str, build: Callable[[
     build(clicks(app)).to("out")
     with pytest.raises(PlanError) as caught:
         realtime.queries(app.queries())
-    assert caught.value.message == f"{what} can't run in real-time mode"
+    assert caught.value.message == f"{what} is not supported in real-time mode"
     assert caught.value.where is not None
     assert caught.value.where.file.endswith("test_realtime.py")
     assert "lambda s:" in caught.value.where.code
@@ -81,7 +81,11 @@ def test_what_cannot_run_there_is_named_at_its_line(what: str, build: Callable[[
 def test_until_an_end_is_refused_before_anything_starts() -> None:
     app = hr.App("shop")
     clicks(app).to("out")
-    with pytest.raises(PlanError, match="real-time mode has no end"):
+    with pytest.raises(PlanError) as caught:
         app.run(until="now", mode="realtime")
-    with pytest.raises(PlanError, match="mode='fast' is not known"):
+    assert caught.value.message == "real-time mode never ends, so it can't run until now"
+    assert caught.value.fix == "leave one of the two out"
+    with pytest.raises(PlanError) as caught:
         app.run(mode="fast")  # pyright: ignore[reportArgumentType]
+    assert caught.value.message == "mode='fast' is not known"
+    assert caught.value.fix == 'mode is "batches" or "realtime"'

@@ -144,7 +144,7 @@ SCHEMA = "k string, n bigint, t string, at timestamp, d date"
         (lambda app: app.stream("t", schema=SCHEMA, time=hr.device_clock(occurred="at", sent="gone")), "gone"),
         (
             lambda app: app.stream("t", schema=SCHEMA, close_after="1 minute"),
-            "close_after= is for a stream whose windows close",
+            "close_after= has no effect on a stream without lateness=",
         ),
         (lambda app: app.stream("t", schema=SCHEMA, time=12), "time=12 is not a clock"),
         (lambda app: hr.tumbling("-5 seconds"), "is not a duration"),
@@ -155,18 +155,21 @@ SCHEMA = "k string, n bigint, t string, at timestamp, d date"
         (lambda app: hr.every("0 seconds"), "interval='0 seconds' must be greater than zero"),
         (
             lambda app: windowed(app, hr.tumbling("5 seconds"), emit="final"),
-            "a window can only be final when it is known how late",
+            "a final window needs to know how late",
         ),
         (
             lambda app: windowed(app, hr.sliding("5 seconds"), emit="updates"),
-            "a sliding window must know how late events can be",
+            "a sliding window needs to know how late events can be",
         ),
-        (lambda app: windowed(app, hr.tumbling("5 seconds"), late="divert"), "which events are late can only be told"),
+        (
+            lambda app: windowed(app, hr.tumbling("5 seconds"), late="divert"),
+            "late='divert' needs to know how late events can be",
+        ),
         (lambda app: windowed(app, hr.tumbling("5 seconds"), late="later"), "late='later' is not known"),
         (lambda app: windowed(app, hr.tumbling("5 seconds"), emit="often"), "emit='often' is not known"),
         (
             lambda app: windowed(app, hr.cumulating("1 hour", every="1 minute"), emit="updates"),
-            "a cumulating window tells its total",
+            "a cumulating window emits its total",
         ),
         (lambda app: windowed(app, hr.tumbling("5 seconds")).late, "with late='drop' there is no stream of late events"),
     ],
@@ -187,5 +190,5 @@ def test_late_events_of_windows_that_nothing_is_made_of_are_refused() -> None:
     app = hr.App("unused")
     stream = app.stream("t", schema=SCHEMA, time="at", lateness="1 second").key_by("k")
     stream.window(hr.tumbling("5 seconds"), late="divert").late.to("late")
-    with pytest.raises(PlanError, match="windows that nothing is made of"):
+    with pytest.raises(PlanError, match="windows that no query computes"):
         app.queries()

@@ -35,5 +35,5 @@ def test_a_local_master_gets_slots_and_a_cluster_stays(given: str, made: str) ->
 
 def test_more_partitions_than_slots_are_refused(spark: Any) -> None:
     realtime.check_slots(spark, 2)
-    with pytest.raises(SetupError, match=r"needs 3 slots of Spark, and local\[2,4\] has 2"):
+    with pytest.raises(SetupError, match=r"needs 3 Spark slots, and local\[2,4\] has 2"):
         realtime.check_slots(spark, 3)

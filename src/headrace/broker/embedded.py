@@ -100,7 +100,7 @@ def down(config: Config, say: Say = to_stderr) -> bool:
             return False
         os.kill(state.pid, signal.SIGTERM)
         if not _gone(home, state.pid, STOP_SECONDS):
-            say(f"the broker (process {state.pid}) does not stop by itself: killing it; nothing acknowledged is lost")
+            say(f"the broker (process {state.pid}) does not stop on its own: killing it; nothing acknowledged is lost")
             os.kill(state.pid, signal.SIGKILL)
             _gone(home, state.pid, 5)
         _write(home, _State(state.port))

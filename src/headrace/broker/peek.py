@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -13,10 +12,10 @@ from headrace.broker import topics
 from headrace.broker.client import Connection
 from headrace.broker.records import Stored
 from headrace.errors import BrokerError, ConfigError
+from headrace.plan import durations
 
 Start = Literal["start", "end"] | int | datetime
 _SAMPLE = 50
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def read(
@@ -53,7 +52,7 @@ def read(
 def last(connection: Connection, topic: str, count: int, *, partition: int | None = None) -> list[Stored]:
     """The newest records by time; in a topic with many markers of transactions perhaps fewer."""
     found = list(read(connection, topic, start=-count, partition=partition)) if count else []
-    return sorted(found, key=lambda r: (r.time or datetime.min.replace(tzinfo=UTC), r.partition, r.offset))[-count:]
+    return sorted(found, key=lambda r: (_time(r), r.partition, r.offset))[-count:]
 
 
 def average_size(connection: Connection, topic: str) -> int:
@@ -64,16 +63,27 @@ def average_size(connection: Connection, topic: str) -> int:
     return sum(sizes) // len(sizes) if sizes else 0
 
 
-def table(stored: Iterable[Stored]) -> dict[bytes, Stored]:
-    """The last value of each key; a tombstone removes the key, a record without a key is no part of a table."""
-    rows: dict[bytes, Stored] = {}
+def table(stored: Iterable[Stored]) -> dict[bytes | None, Stored]:
+    """The last value of each key; a tombstone removes the key.
+
+    If no record has a key, they are the updates of one row, as `count()` of a whole stream writes them: the newest of all
+    partitions. Beside records with keys, one without is no part of the table.
+    """
+    rows: dict[bytes | None, Stored] = {}
+    keyed, newest = False, None
     for record in stored:
         if record.key is None:
+            newest = record if newest is None or _time(record) >= _time(newest) else newest
             continue
+        keyed = True
         rows.pop(record.key, None)
         if record.value is not None:
             rows[record.key] = record
-    return rows
+    return {None: newest} if not keyed and newest is not None and newest.value is not None else rows
+
+
+def _time(record: Stored) -> datetime:
+    return record.time or datetime.min.replace(tzinfo=UTC)
 
 
 def start_from(text: str, now: datetime | None = None) -> Start:
@@ -83,9 +93,9 @@ def start_from(text: str, now: datetime | None = None) -> Start:
         return text
     if text.isdigit():
         return int(text)
-    ago = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|h|d|w)\w*(?:\s+ago)?", text)
-    if ago:
-        return (now or datetime.now(UTC)) - timedelta(**{_UNITS[ago[2]]: float(ago[1])})
+    ago = durations.parse(text.removesuffix("ago"))
+    if ago is not None:
+        return (now or datetime.now(UTC)) - timedelta(microseconds=ago)
     try:
         return datetime.fromisoformat(text).astimezone()
     except ValueError as e:

@@ -17,9 +17,9 @@ def run(args: argparse.Namespace) -> int:
 
     app = load(args.app)
     app.queries()
-    print("the names are right; asking Spark about types and functions ...", file=sys.stderr, flush=True)
+    print("names are fine; checking types and functions with Spark ...", file=sys.stderr, flush=True)
     from headrace.runtime.check import check
 
     specs = check(app, flags.config(args))
-    print(f"{app.name}: {len(specs)} {'query' if len(specs) == 1 else 'queries'}, nothing wrong")
+    print(f"{app.name}: {len(specs)} {'query' if len(specs) == 1 else 'queries'}, no errors found")
     return 0

@@ -14,10 +14,10 @@ from headrace.runtime import dead
 def arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="action", required=True)
     for name, help, action in (
-        ("list", "what is there", _list),
-        ("show", "one of them, with its bytes", _show),
-        ("replay", "put records back into their topics, to be tried again", _replay),
-        ("drop", "let go of them", _drop),
+        ("list", "list them", _list),
+        ("show", "show one, with its bytes", _show),
+        ("replay", "write records back to their topics, to be processed again", _replay),
+        ("drop", "delete them", _drop),
     ):
         command = actions.add_parser(name, help=help)
         flags.app(command)
@@ -69,7 +69,7 @@ def _replay(args: argparse.Namespace) -> int:
     found = _chosen(args)
     foreign = [letter.id for letter in found if letter.foreign] if args.all else []
     count = dead.replay(connection, app, [letter for letter in found if letter.id not in foreign])
-    print(f"replayed {count}: they are in their topics again, and read by all who read these")
+    print(f"replayed {count}: they were written back to their topics, where every reader sees them again")
     if foreign:
         print(f"left {len(foreign)} that are not dead letters: headrace dead drop {app} {foreign[0]}", file=sys.stderr)
     return 0

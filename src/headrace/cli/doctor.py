@@ -71,7 +71,7 @@ def _jars(config: Config) -> str:
     if missing:
         return f"{len(missing)} of {len(pins)} will be downloaded to {jars.cache()} at the first start"
     jars.fetch(pins)
-    return f"{len(pins)} in {jars.cache()}, sums right"
+    return f"{len(pins)} in {jars.cache()}, checksums match"
 
 
 def _broker(config: Config) -> str:

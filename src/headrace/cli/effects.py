@@ -1,9 +1,9 @@
 """Shows and settles effects: the e-mails, webhook calls and calls of functions that an application's rows became.
 
-headrace effects list app.py                       what is not sent
-headrace effects list app.py unknown               of which nobody knows whether the receiver has it
+headrace effects list app.py                       what has not been sent
+headrace effects list app.py unknown               may or may not have reached the receiver
 headrace effects show app.py ID
-headrace effects resolve app.py ID --sent          it arrived; --again sends it, --drop forgets it
+headrace effects resolve app.py ID --sent          it arrived; --again sends it again, --drop discards it
 headrace effects resolve app.py --all failed --again
 """
 
@@ -29,18 +29,18 @@ _FEW = 100
 def arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="action", required=True)
 
-    listing = actions.add_parser("list", help="what is not sent, or what is in a state")
+    listing = actions.add_parser("list", help="list what has not been sent, or what is in a given state")
     flags.app(listing)
     listing.add_argument("states", nargs="*", type=_state, metavar="STATE", help=f"{', '.join(STATES)} (default: not sent)")
     listing.add_argument("-n", "--limit", type=int, default=_FEW, metavar="N", help=f"at most; 0 is all (default {_FEW})")
     listing.set_defaults(action=_list)
 
-    show = actions.add_parser("show", help="one of them, with its row")
+    show = actions.add_parser("show", help="show one, with its row")
     flags.app(show)
     show.add_argument("id")
     show.set_defaults(action=_show)
 
-    resolve = actions.add_parser("resolve", help="decide what becomes of some that are FAILED, UNKNOWN or PENDING")
+    resolve = actions.add_parser("resolve", help="settle effects that are FAILED, UNKNOWN or PENDING")
     flags.app(resolve)
     resolve.add_argument("ids", nargs="*", metavar="ID")
     resolve.add_argument(
@@ -54,7 +54,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     resolve.set_defaults(action=_resolve)
 
     for action in (listing, resolve):
-        action.add_argument("--effect", metavar="NAME", help="of this effect only")
+        action.add_argument("--effect", metavar="NAME", help="only this effect")
     for action in (listing, show, resolve):
         flags.setting(action, "state")
     for action in (listing, show):

@@ -23,6 +23,6 @@ def run(args: argparse.Namespace) -> int:
     for template in sorted(resources.files("headrace.cli").joinpath("template").iterdir(), key=lambda file: file.name):
         text = template.read_text().replace("APP_FOLDER", str(folder)).replace("APP_NAME", folder.name)
         (folder / template.name.removesuffix(".txt")).write_text(text)
-    print(f"{folder}/ is there. Now type:\n")
+    print(f"{folder}/ is ready. Now type:\n")
     print((folder / "README.md").read_text().split("```")[1].strip().removeprefix("sh\n"))
     return 0

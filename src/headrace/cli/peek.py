@@ -1,4 +1,4 @@
-"""Looks into a topic without leaving a trace. A line is partition, offset, time, key, value.
+"""Shows the records of a topic without leaving a trace. A line is partition, offset, time, key, value.
 
 headrace peek trades --from "5 minutes ago" --follow
 headrace peek companies --table
@@ -32,9 +32,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"stop after N records; 0 is all (default {FEW}; all with --follow, --table)",
     )
-    parser.add_argument("--partition", type=int, metavar="N", help="of this partition only")
+    parser.add_argument("--partition", type=int, metavar="N", help="only this partition")
     parser.add_argument("-f", "--follow", action="store_true", help="wait for new records")
-    parser.add_argument("--table", action="store_true", help="the last value of each key; a tombstone removes the key")
+    parser.add_argument("--table", action="store_true", help="the newest value of each key, or of all if none has a key")
     flags.setting(parser, "broker")
     flags.json(parser)
 
@@ -67,4 +67,4 @@ def _show_table(found: Iterable[Stored], as_json: bool) -> None:
         columns.show([records.to_json(row) for row in rows], as_json=True)
         return
     shown = [{"key": records.readable(r.key), "value": records.readable(r.value), "time": records.iso(r.time)} for r in rows]
-    columns.show(sorted(shown, key=lambda row: str(row["key"])), as_json=False, empty="no keys")
+    columns.show(sorted(shown, key=lambda row: str(row["key"])), as_json=False, empty="no rows")

@@ -17,7 +17,7 @@ from headrace.config import FILE, Config
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("app", metavar="FILE.py[:NAME]", help="the file, and the App's name if it has several")
     parser.add_argument("--until", choices=["now"], help="process what is there now, then end")
-    parser.add_argument("--realtime", action="store_true", help="results within milliseconds; not everything can run so")
+    parser.add_argument("--realtime", action="store_true", help="results within milliseconds; some verbs are not supported")
     flags.setting(parser, "broker", "master", "state", "batch", "batch_bytes", "realtime_batch", "transaction_timeout")
     flags.setting(parser, "driver_memory", "executor_memory", "executor_cores")
     flags.json(parser)

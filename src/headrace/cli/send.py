@@ -22,9 +22,9 @@ from headrace.errors import ConfigError
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topic")
-    parser.add_argument("file", nargs="?", default="-", help="a file of lines; - or nothing is stdin")
+    parser.add_argument("file", nargs="?", default="-", help="a file of lines; without it, or with -, stdin")
     parser.add_argument("--key", metavar="FIELD", help="the field whose text is the record's key")
-    parser.add_argument("--header", action="append", default=[], metavar="NAME=VALUE", help="a header of every record")
+    parser.add_argument("--header", action="append", default=[], metavar="NAME=VALUE", help="a header for every record")
     parser.add_argument("--rate", type=float, metavar="N", help="at most N records a second")
     parser.add_argument("--create", action="store_true", help="create the topic if it does not exist")
     form = parser.add_mutually_exclusive_group()

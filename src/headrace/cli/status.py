@@ -1,4 +1,4 @@
-"""Tells which broker this project uses and whether it answers. The exit code is 0 when it does, else 1."""
+"""Shows which broker this project uses and whether it answers. The exit code is 0 if it does, otherwise 1."""
 
 from __future__ import annotations
 

@@ -21,5 +21,5 @@ def run(args: argparse.Namespace) -> int:
     if config.embedded:
         print(address)
     else:
-        print(f"{address} answers; it was named by {config.origins['broker']}, so there is nothing to start")
+        print(f"{address} answers; it is set by {config.origins['broker']}, so there is nothing to start")
     return 0

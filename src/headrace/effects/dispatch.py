@@ -136,7 +136,8 @@ class Dispatcher:
         for name, count in outbox.waiting().items():
             if name not in known:
                 self._say(
-                    f"{count} {'row waits' if count == 1 else 'rows wait'} for the effect {name!r}, which the program lacks\n"
+                    f"{count} {'row waits' if count == 1 else 'rows wait'} for the effect {name!r}, "
+                    "which is not in the program\n"
                     f'  fix: name="{name}" for an effect, or give them up: '
                     f"headrace effects resolve {self._app} --all pending --effect {name} --drop"
                 )
@@ -151,7 +152,7 @@ class Dispatcher:
                     if self._board.stopped.is_set():
                         return
             except sqlite3.Error as e:
-                self._say(f"old rows of the outbox could not be deleted: {e}")
+                self._say(f"old rows could not be deleted from the outbox: {e}")
             if self._board.stopped.wait(_PURGE_SECONDS):
                 return
 

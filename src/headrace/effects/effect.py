@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, cast
 
 from headrace.effects import template
 from headrace.effects.rate import Rate
-from headrace.errors import Where
+from headrace.errors import PlanError, Where
 from headrace.plan import checks
 from headrace.plan.nodes import Node, Sink
 from headrace.secrets import Secret
@@ -107,6 +107,12 @@ class Effect(Sink, ABC):
         return self.name
 
     def check(self, node: Node, where: Where) -> None:
+        if node.kind == "table":
+            raise PlanError(
+                f"{self.name} would send every update of this table",
+                where=where,
+                fix='send each window once: window(…, emit="final"); or every change: table.changes().to(…)',
+            )
         checks.exist(node, self.columns, where)
 
     @property

@@ -275,7 +275,7 @@ class Outbox:
         if version == 0 and self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             raise StateError(f"{self.file} is a database, but not an outbox", fix="move it away")
         if version == 0 and not create:
-            raise StateError(f"the outbox {self.file} is empty", fix="start the application; that makes it whole")
+            raise StateError(f"the outbox {self.file} is empty", fix="start the application: it completes the file")
 
 
 def _version(db: sqlite3.Connection) -> int:

@@ -55,12 +55,12 @@ def shown(value: Any) -> str:
 def checked(template: object, what: str, where: Where) -> str:
     """The argument `what`, which must be a template."""
     if not isinstance(template, str) or not template.strip():
-        raise PlanError(f"{what}={template!r} is not a text", where=where, fix=f'write {what}="… {{column}} …"')
+        raise PlanError(f"{what}={template!r} is not text", where=where, fix=f'write {what}="… {{column}} …"')
     try:
         parts(template)
     except ValueError as e:
         raise PlanError(
-            f"{what}= has {e} in it, which is no column in braces",
+            f"{what}= has {e} in it, which is not a column in braces",
             where=where,
             fix="braces hold the plain name of a column, {symbol}; compute the rest with with_columns; {{ is a brace",
         ) from None

@@ -70,7 +70,7 @@ class Board:
 
     def check(self) -> None:
         if self._error is not None:
-            raise HeadraceError(f"effects are not sent any more: {self._error}", fix="start it again") from self._error
+            raise HeadraceError(f"effects are no longer being sent: {self._error}", fix="start it again") from self._error
 
     def rest(self, name: str, seen: int, idle: bool, seconds: float) -> None:
         """Until a poke that came after `seen`, or the time is over. Idle: nothing was due then."""
@@ -210,7 +210,7 @@ class Worker:
 
     def _is_back(self) -> None:
         if self.outages:
-            self.say(f"effect {self.effect.name} goes on after {self.outages} failed attempts")
+            self.say(f"effect {self.effect.name} works again after {self.outages} failed attempts")
         self.outages = 0
 
     def _lost(self, item: Item, state: State, cause: str) -> Settled:

@@ -83,12 +83,12 @@ def source(
         if name not in names:
             raise expressions.unknown_column(name, names, of=f"{what} (key={name!r})", where=where)
     if format != "json" and len(key) > 1:
-        raise PlanError(f"with format={format!r} a table's key is one column", where=where)
+        raise PlanError(f"with format={format!r} a table's key is one column", where=where, fix="name one column")
     clock = _clock(time, parsed, what, where)
     for option, value in (("idle_after", idle_after), ("close_after", close_after)):
         if value is not None and lateness is None:
             raise PlanError(
-                f"{option}= is for a stream whose windows close, and this one's never do",
+                f"{option}= has no effect on a stream without lateness=",
                 where=where,
                 fix='add lateness="10 seconds" to the stream',
             )
@@ -206,7 +206,9 @@ def explode(node: Node, expression: str, name: str, site: CallSite) -> Explode:
 
 def apply(node: Node, function: Callable[..., Any], columns: Sequence[str] | None, site: CallSite) -> Apply:
     if not callable(function):
-        raise PlanError("apply() takes a function from DataFrame to DataFrame", where=site.where)
+        raise PlanError(
+            "apply() takes a function from DataFrame to DataFrame", where=site.where, fix="write apply(lambda frame: …)"
+        )
     names = node.columns if columns is None else checks.named_well(tuple(columns), site.where)
     key = node.key if set(node.key) <= set(names) else ()
     return Apply(
@@ -222,9 +224,9 @@ def merge(nodes: tuple[Node, ...], site: CallSite) -> Merge:
         if set(other.columns) != set(first.columns):
             missing = sorted(set(first.columns) ^ set(other.columns))
             raise PlanError(
-                f"merged streams need the same columns; not in both: {', '.join(missing)}",
+                f"merge() needs streams with the same columns; only one side has: {', '.join(missing)}",
                 where=site.where,
-                fix="bring them to the same columns with select() first",
+                fix="select() the same columns on both sides first",
             )
     lateness = [node.lateness for node in nodes]
     hidden = tuple(name for name in first.hidden if all(name in node.hidden for node in nodes))
@@ -256,7 +258,7 @@ def split(node: Node, conditions: Sequence[str], site: CallSite) -> tuple[Filter
 def dedupe(node: Node, columns: Sequence[str], within: Duration | None, site: CallSite) -> Dedupe:
     by = tuple(columns) or node.key
     if not by:
-        raise PlanError("dedupe() needs the columns in which duplicates are equal", where=site.where, fix='write dedupe("id")')
+        raise PlanError("dedupe() needs the columns that identify a duplicate", where=site.where, fix='write dedupe("id")')
     checks.exist(node, by, site.where)
     checks.no_table(node, "dedupe", site.where)
     if within is not None and node.lateness is None:
@@ -287,17 +289,19 @@ def checked_emit(node: Node, window: Window, emit: Emit | None, late: Late, site
     checks.one_of("late", late, ("drop", "divert", "fail"), where)
     if late != "drop" and any(isinstance(below, Join) for below in query(node)):
         raise PlanError(
-            "behind a join of streams it can't be told which events are late",
+            "late= is not supported after a join of streams",
             where=where,
-            fix="leave late out, or write what is joined to a topic and read that",
+            fix="leave late= out, or write the join to a topic and read that topic",
         )
     if window.kind == "session" and not node.key:
         raise PlanError("a session window needs a key", where=where, fix='write key_by("user") before it')
     if window.kind == "cumulating" and emit not in (None, "final"):
-        raise PlanError("a cumulating window tells its total at each step, and only then", where=where, fix="leave emit out")
+        raise PlanError(
+            "a cumulating window emits its total at each step, whatever emit= says", where=where, fix="leave emit out"
+        )
     if window.kind == "sliding" and isinstance(emit, Every):
         raise PlanError(
-            "a sliding window has a result whenever an event comes or leaves",
+            "a sliding window emits a result whenever an event enters or leaves it",
             where=where,
             fix='write emit="final", or hr.hopping(size, every=...) for results at intervals',
         )
@@ -306,16 +310,16 @@ def checked_emit(node: Node, window: Window, emit: Emit | None, late: Late, site
         raise PlanError(
             "a window needs events with a time, and these have none",
             where=where,
-            fix="window a stream, not what came of a table",
+            fix="window the stream before it becomes a table",
         )
     if node.lateness is None:
         lacking = None
         if chosen != "updates":
-            lacking = "a window can only be final when it is known how late events can be"
+            lacking = "a final window needs to know how late events can be"
         elif window.kind in ("session", "sliding"):
-            lacking = f"a {window.kind} window must know how late events can be"
+            lacking = f"a {window.kind} window needs to know how late events can be"
         elif late != "drop":
-            lacking = "which events are late can only be told when it is known how late they can be"
+            lacking = f"late={late!r} needs to know how late events can be"
         if lacking is not None:
             raise PlanError(lacking, where=where, fix='add lateness="10 seconds" to the stream')
     return chosen
@@ -336,7 +340,7 @@ def aggregate(
     for name in aggregates:
         if name in node.key or name in extra:
             raise PlanError(
-                f"the aggregate {name!r} has the name of a column that is there already", where=where, fix="name it otherwise"
+                f"the aggregate {name!r} has the name of an existing column", where=where, fix="choose another name"
             )
     bounds, final = (WINDOW_COLUMNS, ("final",)) if window else ((), ())
     columns = checks.named_well((*node.key, *bounds, *aggregates, *final), where)
@@ -372,7 +376,7 @@ def _project(node: Node, items: tuple[tuple[str, str], ...], site: CallSite) -> 
     names = checks.named_well(tuple(name for name, _ in items), site.where)
     lost = [name for name in node.key if name not in names]
     if lost and node.kind == "table":
-        raise PlanError(f"a table keeps its key: {', '.join(lost)}", where=site.where, fix="select the key's columns too")
+        raise PlanError(f"a table must keep its key: {', '.join(lost)}", where=site.where, fix="select the key's columns too")
     changed = [name for name, text in items if name in node.key and text not in (name, schema.quoted(name))]
     if changed and node.kind == "table":
         raise PlanError(

@@ -106,14 +106,16 @@ def named_well(names: tuple[str, ...], where: Where) -> tuple[str, ...]:
     seen: set[str] = set()
     for name in names:
         if name.lower() in seen:
-            raise PlanError(f"two columns would be called {name!r}", where=where, fix="name one of them otherwise")
+            raise PlanError(f"two columns would be called {name!r}", where=where, fix="rename one of them")
         if name.startswith("_"):
             raise PlanError(
-                f"a column can't be called {name!r}: names that begin with an underscore are Headrace's own", where=where
+                f"a column can't be called {name!r}: names that begin with an underscore are Headrace's own",
+                where=where,
+                fix="choose another name",
             )
         seen.add(name.lower())
     if not names:
-        raise PlanError("no column is left", where=where)
+        raise PlanError("no columns are left", where=where, fix="keep at least one")
     return names
 
 
@@ -138,5 +140,6 @@ def zone(name: object, where: Where) -> str:
 
 def title(node: Node) -> str:
     sources = [source for source in walk(node) if isinstance(source, Source)]
-    name = " and ".join(f"the {source.kind} {source.topic!r}" for source in sources)
-    return name if isinstance(node, Source) else f"what came of {name}"
+    if isinstance(node, Source):
+        return f"the {node.kind} {node.topic!r}"
+    return f"the {node.kind} derived from {' and '.join(repr(source.topic) for source in sources)}"

@@ -23,13 +23,15 @@ def streams(left: Node, right: Node, on: On, within: Duration | None, how: How, 
             "a join of two streams needs to know how far apart events may be", where=where, fix='add within="10 minutes"'
         )
     if isinstance(on, Mapping):
-        raise PlanError("streams are joined on columns of the same name", where=where, fix="rename one side's with select()")
+        raise PlanError(
+            "streams are joined on columns of the same name", where=where, fix="rename the column on one side with select()"
+        )
     keys = tuple(name for name, _ in _pairs(left, right, on, site))
     checks.one_of("how", how, ("inner", "left", "right", "full"), where)
     for side, node in (("left", left), ("right", right)):
         if TIME not in node.hidden:
             raise PlanError(
-                f"the {side} side of the join has no time", where=where, fix="join streams, not what came of a table"
+                f"the {side} side of the join has no time", where=where, fix="join the streams before one becomes a table"
             )
         _lateness(node, site)
     rest = [name for name in left.columns if name not in keys] + _rest(left, right, keys, site)
@@ -147,9 +149,7 @@ def of_tables(left: Node, right: Node, on: On, how: How, site: CallSite) -> Tabl
 def _pairs(left: Node, right: Node, on: On, site: CallSite) -> Pairs:
     names = {on: on} if isinstance(on, str) else dict(on) if isinstance(on, Mapping) else {name: name for name in on}
     if not names:
-        raise PlanError(
-            "join() needs the columns in which both sides are equal", where=site.where, fix='write join(other, on="id", …)'
-        )
+        raise PlanError("join() needs the columns to join on", where=site.where, fix='write join(other, on="id", …)')
     checks.exist(left, tuple(names), site.where)
     checks.exist(right, tuple(names.values()), site.where)
     return tuple(names.items())

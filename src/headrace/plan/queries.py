@@ -176,7 +176,9 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
     for write in parts.values():
         if any(isinstance(node, Source) and node.topic == write.to for node in walk(write.node)):
             raise PlanError(
-                f"the topic {write.to!r} would be read and written for ever", where=write.where, fix="write another topic"
+                f"the topic {write.to!r} would be read and written in an endless loop",
+                where=write.where,
+                fix="write another topic",
             )
     specs: list[QuerySpec] = []
     for group in groups:
@@ -218,7 +220,7 @@ def _with_late(specs: list[QuerySpec], write: Write) -> list[QuerySpec]:
             if isinstance(node, Aggregate) and node.late == "divert" and (node.input, node.window) == (late.input, late.window):
                 return [*specs[:i], replace(spec, late=(*spec.late, write)), *specs[i + 1 :]]
     raise PlanError(
-        "these late events belong to windows that nothing is made of",
+        "these late events belong to windows that no query computes",
         where=late.where,
         fix='write an aggregate of the same windows: windowed.count().to("…")',
     )

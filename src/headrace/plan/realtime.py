@@ -36,17 +36,19 @@ _BATCHES = "leave real-time mode out"
 def queries(specs: Sequence[QuerySpec]) -> tuple[QuerySpec, ...]:
     """The queries as they run in real-time mode: all of them in update mode, the only one it has."""
     if paced := next((spec for spec in specs if spec.paced), None):
-        raise PlanError("idle_after= and close_after= can't run in real-time mode", where=paced.where, fix="leave them out")
+        raise PlanError(
+            "idle_after= and close_after= are not supported in real-time mode", where=paced.where, fix="leave them out"
+        )
     if beside := next((spec for spec in specs if spec.sinks), None):
         raise PlanError(
-            f"{beside.sinks[0].label} can't be written in real-time mode",
+            f"{beside.sinks[0].label} is not supported in real-time mode",
             where=beside.where,
             fix=f"write a topic, which another application writes there, or {_BATCHES}",
         )
     for node in (node for spec in specs for node in walk(spec.node)):
         if (refused := _refusal(node)) is not None:
             what, fix = refused
-            raise PlanError(f"{what} can't run in real-time mode", where=node.where, fix=fix)
+            raise PlanError(f"{what} is not supported in real-time mode", where=node.where, fix=fix)
     return tuple(replace(spec, mode="update") for spec in specs)
 
 

@@ -84,9 +84,11 @@ def _checked(fields: Fields, where: Where) -> Fields:
     for name, _ in fields:
         if name.startswith("_"):
             raise PlanError(
-                f"the schema's field {name!r} begins with an underscore, which is kept for Headrace's own columns", where=where
+                f"the schema's field {name!r} begins with an underscore, which is reserved for Headrace's own columns",
+                where=where,
+                fix='leave the field out; format="text" has the whole record, and get_json_object() its fields',
             )
         if name.lower() in seen:
-            raise PlanError(f"the schema has the field {name!r} twice", where=where)
+            raise PlanError(f"the schema has the field {name!r} twice", where=where, fix="leave one of them out")
         seen.add(name.lower())
     return fields

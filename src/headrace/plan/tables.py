@@ -36,7 +36,9 @@ def changes(node: Node, site: CallSite) -> Changes:
     node = changing(node, site)
     if taken := [name for name in CHANGE if name in node.key]:
         raise PlanError(
-            f"the key has a column called {taken[0]!r}, as a change has", where=site.where, fix="give the key another name"
+            f"the key has a column called {taken[0]!r}, which changes() adds itself",
+            where=site.where,
+            fix="rename the key's column",
         )
     return Changes(**checks.same(node, site, kind="stream", columns=(*node.key, *CHANGE)), input=node)
 

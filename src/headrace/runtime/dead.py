@@ -23,7 +23,8 @@ def letters(connection: Connection, app: str) -> list[DeadLetter]:
     topic = dead_topic(app)
     if not topics.exists(connection, topic):
         raise ConfigError(f"no application {app!r} has run at {connection.address}", fix="headrace dead list FILE.py")
-    return [_letter(key, stored, app) for key, stored in peek.table(peek.read(connection, topic)).items()]
+    letters = peek.table(peek.read(connection, topic))
+    return [_letter(key, stored, app) for key, stored in letters.items() if key is not None]
 
 
 def find(connection: Connection, app: str, ids: Sequence[str]) -> list[DeadLetter]:
@@ -63,7 +64,7 @@ def _settle(connection: Connection, app: str, done: Sequence[DeadLetter], again:
         producer.commit_transaction(_SECONDS)
     except KafkaException as e:
         raise BrokerError(
-            f"the broker did not say that it is done: {e.args[0].str()}",
+            f"the broker did not confirm it: {e.args[0].str()}",
             fix=f"headrace dead list {app} shows what is left: all of them, or none",
         ) from e
     return len(again or done)

@@ -95,7 +95,7 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
         return Verdict(_not_in_realtime(failure, spec), lasting=True)
     if "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT" in failure.condition:
         error = RunError(
-            f"query {spec.name!r} has not enough slots of Spark for real-time mode: {failure.sentence}",
+            f"query {spec.name!r} does not have enough Spark slots for real-time mode: {failure.sentence}",
             where=spec.where,
             fix="give Spark more cores: every partition that is read and every one of state holds one",
         )

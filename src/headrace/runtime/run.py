@@ -73,7 +73,7 @@ def run(
     specs = app.queries()
     if mode == "realtime":
         if until is not None:
-            raise PlanError("real-time mode has no end that until could wait for", fix="leave one of the two out")
+            raise PlanError("real-time mode never ends, so it can't run until now", fix="leave one of the two out")
         specs = plan_realtime.queries(specs)
     config = Config.load(flags)
     shown = display or displays.choose(app.name)
@@ -88,7 +88,7 @@ def run(
                 return runner.run(specs, until)
     except jvm.GONE as e:
         raise RunError(
-            f"Spark is gone: its process ended ({type(e).__name__})",
+            f"Spark stopped: its process ended ({type(e).__name__})",
             fix=f"the end of {_log(config, app.name)} says more; started again, the application goes on where it was",
         ) from e
     finally:
@@ -270,7 +270,7 @@ class _Runner:
         needed = realtime.slots(specs, partitions, cores(self.config.master))
         realtime.check_slots(self.spark, needed)
         every = durations.text(self._realtime_batch())
-        self.display.say(f"real-time mode: results at once, a checkpoint and progress every {every}; {needed} slots of Spark")
+        self.display.say(f"real-time mode: immediate results, a checkpoint and progress every {every}; {needed} Spark slots")
 
     def _realtime_batch(self) -> int:
         """In microseconds."""
@@ -335,7 +335,7 @@ class _Runner:
     def _watch(self) -> None:
         """Clients wait minutes for a broker that is gone; the embedded one is ours to start again at once."""
         if self.config.embedded and not embedded.status(self.config).running:
-            self.display.say("the embedded broker is gone: starting it again")
+            self.display.say("the embedded broker has stopped: starting it again")
             embedded.up(self.config, self.display.say)
 
     def _reconnect(self) -> None:

@@ -72,10 +72,10 @@ def call(
     """
     where = call_site().where
     if not callable(function):
-        raise PlanError(f"call({function!r}): this is not a function", where=where, fix="def tell(row, id): …; then call(tell)")
+        raise PlanError(f"{function!r} is not a function", where=where, fix="write def tell(row, id): …, and then call(tell)")
     known = getattr(function, "__name__", "")
     if name is None and not known.isidentifier():
-        raise PlanError("a function without a name needs one here", where=where, fix='call(…, name="tell-desk")')
+        raise PlanError("a function without a name needs name=", where=where, fix='write call(…, name="tell-desk")')
     return Call(
         **arguments.common(
             "call",

@@ -90,7 +90,7 @@ def email(
         raise PlanError(f"user={user!r} is not a name that SMTP can carry", where=where, fix="ASCII letters and signs")
     if secret is not None and chosen == "none" and not local:
         raise PlanError(
-            "the password would cross the network for everybody to read", where=where, fix='tls="starttls" or tls="tls"'
+            "the password would cross the network in plain text", where=where, fix='write tls="starttls" or tls="tls"'
         )
     addresses = _addresses(to, where)
     return Email(
@@ -119,7 +119,7 @@ def email(
 def _addresses(to: str | Sequence[str], where: Where) -> tuple[str, ...]:
     found = (to,) if isinstance(to, str) else tuple(to)
     if not found:
-        raise PlanError("the e-mail goes to nobody", where=where, fix='write to="desk@example.com"')
+        raise PlanError("the e-mail has no recipients", where=where, fix='write to="desk@example.com"')
     for text in found:
         if not template.template_columns(template.checked(text, "to", where)) and not ADDRESS.fullmatch(text):
             raise PlanError(
@@ -132,14 +132,18 @@ def _addresses(to: str | Sequence[str], where: Where) -> tuple[str, ...]:
 
 def _subject(text: str, where: Where) -> str:
     if any(c < " " for c in template.checked(text, "subject", where)):
-        raise PlanError("subject= has a line break or another control character in it", where=where, fix="one line of text")
+        raise PlanError(
+            "subject= has a line break or another control character in it", where=where, fix="write one line of text"
+        )
     return text
 
 
 def _sender(text: str, where: Where) -> str:
     if not text.isprintable() or not ADDRESS.fullmatch(parseaddr(text)[1]) or "," in text:
         raise PlanError(
-            f"sender={text!r} is not an address", where=where, fix='write sender="Desk <desk@example.com>"; it is no template'
+            f"sender={text!r} is not an address",
+            where=where,
+            fix='write sender="Desk <desk@example.com>"; it is not a template',
         )
     return text
 

@@ -34,7 +34,7 @@ class Files(Sink):
     def check(self, node: Node, where: Where) -> None:
         if node.kind == "table":
             raise PlanError(
-                "files can't be changed, and the rows of a table are",
+                "the rows of a table change, and files can't be updated",
                 where=where,
                 fix='write its changes: table.changes().to(…), or windows with emit="final"',
             )

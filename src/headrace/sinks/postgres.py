@@ -68,7 +68,7 @@ def postgres(
     found = address(url, ("postgresql", "postgres"), "postgresql://user@host:5432/database", password, where)
     unknown = next((name for name in found.options if name not in _OPTIONS), None)
     if unknown is not None:
-        raise PlanError(f"the URL's option {unknown!r} is not known", where=where, fix=f"known are: {', '.join(_OPTIONS)}")
+        raise PlanError(f"the URL has an unknown option: {unknown!r}", where=where, fix=f"options are: {', '.join(_OPTIONS)}")
     if not found.path or "/" in found.path:
         raise PlanError("the URL names no database", where=where, fix='write "postgresql://user@host:5432/database"')
     name = user or found.user

@@ -48,9 +48,9 @@ def redis(url: str, *, prefix: str, expire: Duration | None = None, password: Se
     where = call_site().where
     found = address(url, ("redis", "rediss"), "redis://localhost:6379/0", password, where)
     if not re.fullmatch(r"\d{0,4}", found.path) or found.options:
-        raise PlanError("a URL of Redis ends with the number of a database", where=where, fix='write "redis://host:6379/0"')
+        raise PlanError("a Redis URL ends with the number of a database", where=where, fix='write "redis://host:6379/0"')
     if not isinstance(prefix, str) or not _PREFIX.fullmatch(prefix):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise PlanError(f"{prefix!r} can't be a prefix", where=where, fix="use letters, digits, '.', ':', '_' and '-'")
+        raise PlanError(f"{prefix!r} is not a valid prefix", where=where, fix="use letters, digits, '.', ':', '_' and '-'")
     seconds = 0 if expire is None else micros(expire, what="expire", where=where) // 1_000_000
     if expire is not None and seconds == 0:
         raise PlanError(f"expire={expire!r} is less than a second", where=where, fix='write expire="1 hour"')

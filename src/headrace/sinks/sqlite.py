@@ -48,5 +48,5 @@ def sqlite(path: str | os.PathLike[str], *, table: str, mode: Mode | None = None
         raise PlanError(f"{path!r} is not a path", where=where, fix='write sqlite("market.db", table=…)') from None
     name = table_name(table, where)
     if "." in name:
-        raise PlanError(f"{name!r} can't be the name of a table of SQLite", where=where, fix="leave the schema out")
+        raise PlanError(f"{name!r} is not a valid SQLite table name", where=where, fix="leave the schema out")
     return Sqlite(path=file, table=name, mode=checked_mode(mode, where), create=create)

@@ -31,13 +31,13 @@ def mode_of(mode: Mode | None, node: Node, label: str, where: Where) -> Mode:
         return chosen
     if not node.key:
         what = "this table has none: it is a single row" if node.kind == "table" else "this stream has none"
-        raise PlanError(f"{label} keeps one row of each key, and {what}", where=where, fix=_key_fix(node))
+        raise PlanError(f"{label} keeps one row for each key, and {what}", where=where, fix=_key_fix(node))
     if node.kind == "stream" and not any(isinstance(below, Aggregate) for below in walk(node)):
         # Rows of one key may be in several partitions, where none is before another.
-        what = f"{label} keeps the last row of each key, and of a stream none is the last"
+        what = f"{label} keeps the last row of each key, and a stream has no last row"
         raise PlanError(what, where=where, fix=_key_fix(node))
     if missing := [name for name in node.key if name not in node.columns]:
-        raise PlanError(f"the key's column {missing[0]!r} is not among those that are written", where=where, fix="keep it")
+        raise PlanError(f"the key's column {missing[0]!r} is missing from what is written", where=where, fix="keep it")
     return chosen
 
 
@@ -48,7 +48,7 @@ def _key_fix(node: Node) -> str:
 def table_name(table: object, where: Where) -> str:
     if not isinstance(table, str) or not _NAME.fullmatch(table):
         raise PlanError(
-            f"{table!r} can't be the name of a table", where=where, fix="use letters, digits and '_'; or \"schema.table\""
+            f"{table!r} is not a valid table name", where=where, fix="use letters, digits and '_'; or \"schema.table\""
         )
     return table
 
@@ -83,12 +83,12 @@ def address(url: object, schemes: tuple[str, ...], example: str, password: objec
     except ValueError:
         parts, port = SplitResult("", "", "", "", ""), None
     if parts.scheme not in schemes or not parts.hostname:
-        raise PlanError(f"this is not a URL of {schemes[0]}", where=bare, fix=f'write "{example}"')
+        raise PlanError(f"this is not a {schemes[0]} URL", where=bare, fix=f'write "{example}"')
     if parts.password:
         variable = _VARIABLE.fullmatch(parts.password)
         if variable is None:
             raise PlanError(
-                "a password stands in the URL",
+                "the URL contains a password",
                 where=bare,
                 fix='put it into an environment variable and write ${NAME} in its place, or password=hr.secret("NAME")',
             )

@@ -97,7 +97,7 @@ def webhook(
 def _url(url: object, private: bool, where: Where) -> str:
     bare = Where(where.file, where.line)
     if not isinstance(url, str):
-        raise PlanError("the webhook's URL is not a text", where=bare, fix='write webhook("https://example.com/hook")')
+        raise PlanError("the webhook's URL is not text", where=bare, fix='write webhook("https://example.com/hook")')
     try:
         target = addresses.Target.of(url)
     except ValueError as e:
@@ -107,7 +107,7 @@ def _url(url: object, private: bool, where: Where) -> str:
     address = addresses.literal(target.host)
     if not private and (target.host == "localhost" or (address is not None and not addresses.public(address))):
         raise PlanError(
-            f"{target.host} is on a private network or this machine", where=where, fix="private=True, if that is meant"
+            f"{target.host} is on a private network or this machine", where=where, fix="write private=True, if you mean it"
         )
     return url
 

@@ -233,7 +233,7 @@ def _told(what: str) -> Generator[None]:
     try:
         yield
     except Py4JJavaError as e:
-        raise RunError(f"{what}: {cast('Any', e.java_exception).getMessage()}", fix="try again once that is mended") from e
+        raise RunError(f"{what}: {cast('Any', e.java_exception).getMessage()}", fix="fix that and try again") from e
 
 
 NO_VERSION = -(2**63)

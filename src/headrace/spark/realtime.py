@@ -61,7 +61,7 @@ def check_slots(spark: SparkSession, needed: int) -> None:
     there = spark.sparkContext.master or ""
     if there.startswith("local") and cores(there) < needed:
         raise SetupError(
-            f"real-time mode needs {needed} slots of Spark, and {there} has {cores(there)}",
+            f"real-time mode needs {needed} Spark slots, and {there} has {cores(there)}",
             fix=f'--master "local[{needed}]", or fewer partitions',
         )
 
