@@ -62,13 +62,15 @@ def test_a_file_that_is_no_text_is_told_without_its_content(tmp_path: Path) -> N
 
 def test_a_secret_is_in_one_place() -> None:
     for options in ({}, {"env": "A", "file": "b"}):
-        with pytest.raises(PlanError, match="one place"):
+        with pytest.raises(PlanError) as caught:
             hr.secret(**options)
+        assert "one place" in caught.value.message
 
 
 def test_the_secret_itself_in_place_of_its_name_is_refused_and_not_shown() -> None:
-    with pytest.raises(PlanError, match="name of an environment variable") as e:
+    with pytest.raises(PlanError) as e:
         hr.secret("hunter2-hunter2")
+    assert "name of an environment variable" in e.value.message
     assert VALUE not in str(e.value)
     assert e.value.where is not None
     assert e.value.where.file.endswith("test_secrets.py")

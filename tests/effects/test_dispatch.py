@@ -233,8 +233,9 @@ def test_one_dispatcher_at_a_time_works_on_an_outbox(bench: Bench) -> None:
 
 
 def test_two_effects_of_one_name_are_refused_at_the_second(bench: Bench) -> None:
-    with pytest.raises(PlanError, match="two effects are called 'tell'") as e:
+    with pytest.raises(PlanError) as e:
         bench.start(Receiver().effect(), Receiver().effect())
+    assert "two effects are called 'tell'" in e.value.message
     assert e.value.where is not None
 
 

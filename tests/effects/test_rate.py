@@ -25,8 +25,9 @@ def test_a_rate_is_a_number_per_time(text: str | None, rate: Rate | None) -> Non
 
 @pytest.mark.parametrize("wrong", ["10", "ten per minute", "0 per minute", "10/minute", "10 per moon", 10, "1000000 per day"])
 def test_what_is_not_a_rate_is_refused(wrong: object) -> None:
-    with pytest.raises(PlanError, match="rate="):
+    with pytest.raises(PlanError) as caught:
         checked(wrong, HERE)
+    assert "rate=" in caught.value.message
 
 
 def test_without_a_rate_there_is_no_limit() -> None:

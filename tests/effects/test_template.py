@@ -29,8 +29,9 @@ def test_the_columns_of_a_template_are_what_is_in_braces(template: str, columns:
     ["{a.b}", "{a[0]}", "{a!r}", "{a:>10}", "{a:{b}}", "{}", "{0}", "{", "}", "a } b", "{ a }", "{a", "{a.__class__.__init__}"],
 )
 def test_only_plain_names_may_be_in_braces(wrong: str) -> None:
-    with pytest.raises(PlanError, match="not a column in braces"):
+    with pytest.raises(PlanError) as caught:
         checked(f"text {wrong} text", "subject", HERE)
+    assert "not a column in braces" in caught.value.message
 
 
 def test_a_name_reaches_no_attribute() -> None:
@@ -53,5 +54,6 @@ def test_parts_are_text_and_column_by_turns() -> None:
 
 def test_a_template_is_a_text_with_something_in_it() -> None:
     for wrong in ("", "  ", None, 5):
-        with pytest.raises(PlanError, match="is not text"):
+        with pytest.raises(PlanError) as caught:
             checked(wrong, "subject", HERE)
+        assert "is not text" in caught.value.message

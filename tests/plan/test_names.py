@@ -40,8 +40,9 @@ def test_a_name_that_kafka_takes_is_taken(name: str) -> None:
 
 def test_a_topic_of_headraces_own_is_not_written_by_an_application() -> None:
     app = hr.App("a")
-    with pytest.raises(PlanError, match="one of Headrace's own"):
+    with pytest.raises(PlanError) as caught:
         stream(app).to("headrace.a.marks")
+    assert "one of Headrace's own" in caught.value.message
     # Reading one is fine: dead letters are a stream too.
     stream(app, "headrace.b.dead").to("letters-of-b")
 
@@ -89,8 +90,10 @@ def test_two_sinks_do_not_share_a_folder() -> None:
 @pytest.mark.parametrize("name", ["lock", "effects.db", "effects.db-wal", "effects.lock"])
 def test_a_query_does_not_take_the_name_of_a_file_beside_it(name: str) -> None:
     copied = stream(hr.App("a"))
-    with pytest.raises(PlanError, match="a query can't be called"):
+    with pytest.raises(PlanError) as caught:
         copied.to(name)
-    with pytest.raises(PlanError, match="a query can't be called"):
+    assert "a query can't be called" in caught.value.message
+    with pytest.raises(PlanError) as caught:
         copied.to("out", name=name)
+    assert "a query can't be called" in caught.value.message
     copied.to(name, name="other")

@@ -190,5 +190,6 @@ def test_late_events_of_windows_that_nothing_is_made_of_are_refused() -> None:
     app = hr.App("unused")
     stream = app.stream("t", schema=SCHEMA, time="at", lateness="1 second").key_by("k")
     stream.window(hr.tumbling("5 seconds"), late="divert").late.to("late")
-    with pytest.raises(PlanError, match="windows that no query computes"):
+    with pytest.raises(PlanError) as caught:
         app.queries()
+    assert "windows that no query computes" in caught.value.message

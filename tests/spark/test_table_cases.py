@@ -76,8 +76,9 @@ def test_keys_that_are_null_or_look_different() -> None:
 def test_a_version_that_is_no_number_is_refused_at_its_line(spark: Any) -> None:
     app = hr.App("versions")
     app.stream("e", schema="g string, n int").as_table(key="g", version="g").to("o")
-    with pytest.raises(PlanError, match="the version column 'g' is a string"):
+    with pytest.raises(PlanError) as caught:
         Driver(app)
+    assert "the version column 'g' is a string" in caught.value.message
 
 
 def test_a_query_keeps_its_name_when_its_table_is_also_read_on() -> None:
