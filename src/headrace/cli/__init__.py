@@ -31,6 +31,7 @@ COMMANDS = {
     "dead": "records that could not be used: list, show, replay, drop",
     "repair": "resume a query whose checkpoint and destinations don't match",
     "reset": "start a query from the beginning; its output is kept or deleted",
+    "skip": "resume a query whose next records were deleted",
     "config": "the settings, and where each came from",
     "doctor": "check this machine: Java, jars, broker, Spark",
 }

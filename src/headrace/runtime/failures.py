@@ -86,7 +86,8 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
         error = RunError(
             f"query {spec.name!r}: records it had not read yet are gone from the log: {failure.sentence}",
             where=spec.where,
-            fix=f"lengthen the topic's retention; begin anew with what is left: {reset_command(spec)}",
+            fix=f"headrace skip {spec.where.file} {spec.name}: it goes on with what is left, keeps its state, and notes the "
+            "gap; to prevent the next one, lengthen the topic's retention.ms",
         )
         return Verdict(error, lasting=True)
     if (late := re.search(r"HEADRACE_LATE end=(-?\d+) watermark=(-?\d+)", failure.text)) is not None:

@@ -30,7 +30,7 @@ from headrace.plan import realtime as plan_realtime
 from headrace.plan.nodes import Aggregate, Source, walk
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import display as displays
-from headrace.runtime import failures, state
+from headrace.runtime import failures, gaps, state
 from headrace.runtime.display import Display
 from headrace.runtime.order import waves
 from headrace.runtime.progress import Batch, Counts, Offsets, Total
@@ -290,6 +290,8 @@ class _Runner:
     def _job(self, query: Compiled, until: Literal["now"] | None) -> Job:
         at_once, spec = self.mode == "realtime", query.spec
         place = state.location(self.config.state, spec)
+        for note in gaps.register(self.spark, spec, place):
+            self.display.say(note)
 
         def start() -> StreamingQuery:
             writer = self._writer(query).queryName(spec.name).option("checkpointLocation", place)

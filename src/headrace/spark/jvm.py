@@ -533,8 +533,22 @@ def last_number(spark: SparkSession, url: str) -> int:
 
 def folders(spark: SparkSession, url: str) -> list[str]:
     """The names of the folders in a folder."""
+    return [name for name, is_folder in entries(spark, url).items() if is_folder]
+
+
+def entries(spark: SparkSession, url: str) -> dict[str, bool]:
+    """The names of all that is in a folder, and whether it is a folder itself."""
     system, path = _file(spark, url)
-    return [str(s.getPath().getName()) for s in system.listStatus(path) if s.isDirectory()] if system.exists(path) else []
+    found: list[Any] = system.listStatus(path) if system.exists(path) else []
+    return {str(entry.getPath().getName()): bool(entry.isDirectory()) for entry in found}
+
+
+def skip_offsets(spark: SparkSession, query: str, gaps: Iterable[tuple[str, int, int, int]]) -> None:
+    """The query with this id in its checkpoint passes over these: topic, partition, and the offsets from and up to which."""
+    known = _jvm(spark).headrace.kernel.source.Gaps
+    known.forget(query)
+    for gap in gaps:
+        known.add(query, *gap)
 
 
 def _file(spark: SparkSession, url: str) -> tuple[Any, Any]:

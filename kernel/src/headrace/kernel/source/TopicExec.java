@@ -34,7 +34,9 @@ public final class TopicExec extends SparkPlan {
   public RDD<InternalRow> doExecute() {
     KafkaBatchInputPartition[] stretches = CollectionConverters.asJava(scan.inputPartitions()).toArray(KafkaBatchInputPartition[]::new);
     boolean ours = Arrays.stream(stretches).allMatch(stretch -> stretch.failOnDataLoss() && !stretch.includeHeaders());
-    return ours ? new Records(sparkContext(), stretches, scan.metrics().apply("numOutputRows")) : scan.execute();
+    if (!ours) return scan.execute();
+    stretches = Arrays.stream(stretches).map(stretch -> Gaps.after(stretch, sparkContext())).toArray(KafkaBatchInputPartition[]::new);
+    return new Records(sparkContext(), stretches, scan.metrics().apply("numOutputRows"));
   }
 
   private record Stretch(int index, KafkaBatchInputPartition input) implements Partition {}
