@@ -20,7 +20,7 @@ EMBEDDED = "embedded"
 ALL = "all"
 NONE = "none"
 MASK = "********"
-_SECRET = ("cluster_secret",)
+SECRET = ("cluster_secret",)
 
 
 class Kind(NamedTuple):
@@ -136,7 +136,7 @@ class Config:
 
     def _shown(self, name: str) -> str:
         value = str(getattr(self, name))
-        return MASK if name in _SECRET and value not in ("", NONE) else value
+        return MASK if name in SECRET and value not in ("", NONE) else value
 
     @staticmethod
     def load(
@@ -161,7 +161,7 @@ class Config:
         for name, kind in SETTINGS.items():
             value, origin = given[name]
             if not kind.accepts(value):
-                shown = "not usable" if name in _SECRET else repr(value)
+                shown = "not usable" if name in SECRET else repr(value)
                 raise ConfigError(f"{name} is {shown} ({origin})", fix=f"give {kind.expects}")
         origins = {name: origin for name, (_, origin) in given.items()}
         kafka = {name: value for name, (value, _) in _kafka(given).items()}
