@@ -23,7 +23,7 @@ def delete_rows(connection: Connection, topic: str) -> int:
 
     rows = 0
     for partition in range(count):
-        for key in peek.table(peek.read(connection, topic, partition=partition)):
+        for key in peek.table(peek.read(connection, topic, partition=partition)).keys() - {None}:
             while True:
                 try:
                     producer.produce(topic, None, key, partition, on_delivery=delivered)

@@ -63,7 +63,7 @@ def reset(app: App, query: str, output: Output, *, flags: Mapping[str, Any] | No
         jvm.forget_sink(spark, spec.id, rows=output == "delete")
         if output == "delete":
             for topic in {topic for route in spec.routes for topic in route if topics.exists(connection, topic)}:
-                if spec.node.kind == "table" and topic in spec.topics:
+                if _by_key(spec) and topic in spec.topics:
                     clear.delete_rows(connection, topic)
                 else:
                     clear.delete_records(connection, topic)
@@ -73,11 +73,17 @@ def reset(app: App, query: str, output: Output, *, flags: Mapping[str, Any] | No
             for sink in spec.sinks:
                 if isinstance(sink, Files):
                     jvm.delete_files(spark, sink.path)
+            state.disown(spark, config.state, spec, [other.name for other in app.queries()])
         state.end_reset(spark, config.state, spec)
 
 
+def _by_key(spec: QuerySpec) -> bool:
+    """Whether a new row replaces another one; a table without a key is a single row, which is written again and again."""
+    return spec.node.kind == "table" and bool(spec.node.key)
+
+
 def _topic(topic: str, spec: QuerySpec, output: Output) -> str:
-    if spec.node.kind == "table":
+    if _by_key(spec):
         if output == "delete":
             return f"every row of the topic {topic} is deleted, by a record without a value for each key"
         return f"rows of the topic {topic} stay until new ones with their keys replace them; other keys stay for good"

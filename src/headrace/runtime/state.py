@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -123,6 +123,16 @@ def begin_reset(spark: SparkSession, root: str, spec: QuerySpec) -> None:
 
 def end_reset(spark: SparkSession, root: str, spec: QuerySpec) -> None:
     jvm.delete(spark, location(root, spec), but=_RESET)
+
+
+def disown(spark: SparkSession, root: str, spec: QuerySpec, names: Collection[str]) -> None:
+    """What `spec` writes to is empty now: queries that the program no longer has wrote nothing that is still there."""
+    place = f"{root.rstrip('/')}/{spec.app}"
+    for name in set(jvm.folders(spark, place)) - set(names):
+        known = _read(spark, f"{place}/{name}")
+        if known is not None and set(known["writes"]) & set(spec.writes):
+            known["writes"] = [to for to in known["writes"] if to not in spec.writes]
+            jvm.write_text(spark, f"{place}/{name}/{_FILE}", json.dumps(known, indent=2))
 
 
 def _manifest(spec: QuerySpec, layouts: Layouts, topic_ids: Mapping[str, str]) -> dict[str, Any]:

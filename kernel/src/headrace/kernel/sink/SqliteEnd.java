@@ -155,8 +155,8 @@ public final class SqliteEnd implements End {
 
   @Override
   public void forget() {
-    try {
-      connection = connect();
+    try (Connection own = connect()) {
+      connection = own;
       transaction(() -> {
         home();
         marks.forget(connection, query);
