@@ -34,39 +34,40 @@ def by_topic(pulses: dict[Source, int]) -> dict[str, int]:
 
 def test_what_is_quiet_is_closed_up_to_the_end_of_the_last_window_and_no_further() -> None:
     pace = Pace(spec(close_after="10 seconds"), now=0)
-    pace.note(batch(a=100 * SECOND, b=90 * SECOND), now=1)
-    assert pace.pulses(10.9) == {}
+    pace.note(batch(a=100 * SECOND, b=90 * SECOND), now=1 * SECOND)
+    assert pace.pulses(10_900_000) == {}
     closed = 100 * SECOND + SIZE + LATENESS
-    assert set(by_topic(pace.pulses(11)).values()) == {closed + 1000}
-    assert set(by_topic(pace.pulses(1000)).values()) == {closed + 1000}
-    pace.note(batch(a=101 * SECOND), now=1000)
-    assert pace.pulses(1009) == {}
+    assert set(by_topic(pace.pulses(11 * SECOND)).values()) == {closed + 1000}
+    assert set(by_topic(pace.pulses(1000 * SECOND)).values()) == {closed + 1000}
+    pace.note(batch(a=101 * SECOND), now=1000 * SECOND)
+    assert pace.pulses(1009 * SECOND) == {}
 
 
 def test_a_run_that_heard_nothing_closes_what_an_earlier_one_left_open_and_does_so_once() -> None:
     watermark = 95 * SECOND
     pace = Pace(spec(close_after="10 seconds"), now=0)
-    (closed,) = set(by_topic(pace.pulses(11, watermark)).values())
-    assert closed == watermark + LATENESS + SIZE + LATENESS + 1000
+    (closed,) = set(by_topic(pace.pulses(11 * SECOND, watermark)).values())
+    # The newest event may have been up to 999 microseconds after the millisecond that the watermark tells.
+    assert closed == watermark + LATENESS + 999 + SIZE + LATENESS + 1000
     # The next run finds the watermark where that pulse brought it: nothing is open.
     again = Pace(spec(close_after="10 seconds"), now=0)
-    assert again.pulses(1000, closed - LATENESS, pulsed=True) == {}
+    assert again.pulses(1000 * SECOND, closed - LATENESS, pulsed=True) == {}
 
 
 def test_a_long_batch_is_no_silence() -> None:
     pace = Pace(spec(close_after="10 seconds", idle_after="2 seconds"), now=0)
     pace.note(batch(a=100 * SECOND, b=90 * SECOND), now=0)
-    pace.wait(60)
-    assert pace.pulses(61) == {}
-    assert pace.pulses(70) != {}
+    pace.wait(60 * SECOND)
+    assert pace.pulses(61 * SECOND) == {}
+    assert pace.pulses(70 * SECOND) != {}
 
 
 def test_an_idle_topic_goes_on_with_the_others() -> None:
     pace = Pace(spec(idle_after="2 seconds"), now=0)
     pace.note(batch(a=10 * SECOND, b=10 * SECOND), now=0)
-    pace.note(batch(a=300 * SECOND), now=1)
+    pace.note(batch(a=300 * SECOND), now=1 * SECOND)
     assert pace.slowest() == "b"
-    assert pace.pulses(1.5) == {}
-    assert by_topic(pace.pulses(2)) == {"b": 300 * SECOND}
+    assert pace.pulses(1_500_000) == {}
+    assert by_topic(pace.pulses(2 * SECOND)) == {"b": 300 * SECOND}
     # All of them idle: nobody says how late it is.
-    assert pace.pulses(100) == {}
+    assert pace.pulses(100 * SECOND) == {}

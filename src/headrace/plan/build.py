@@ -108,7 +108,7 @@ def source(
         key=key,
         kind="table" if key else "stream",
         version=version,
-        lateness=None if lateness is None else micros(lateness, what="lateness", where=where, zero=True),
+        lateness=None if lateness is None else _lateness(lateness, where),
         topic=topic,
         format=format,
         fields=parsed,
@@ -119,6 +119,11 @@ def source(
         idle_after=None if idle_after is None else micros(idle_after, what="idle_after", where=where),
         close_after=None if close_after is None else micros(close_after, what="close_after", where=where),
     )
+
+
+def _lateness(lateness: Duration, where: Where) -> int:
+    """In whole milliseconds, which is what Spark's watermark knows; rounded up, so that nothing is late too early."""
+    return -(-micros(lateness, what="lateness", where=where, zero=True) // 1000) * 1000
 
 
 def _clock(time: str | Clock | None, fields: schema.Fields, what: str, where: Where) -> Clock:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from headrace.plan.nodes import Aggregate, Dedupe, Every, Join, Node, Source, walk
+from headrace.plan.nodes import Aggregate, Every, Join, Node, Source, walk
 from headrace.plan.queries import QuerySpec
 from headrace.runtime.progress import Batch
 
+_MILLI = 1000
+
 
 class Pace:
-    """What is known of the times of a query's sources. Clocks are in seconds, event times in microseconds."""
+    """What is known of the times of a query's sources. All times are in microseconds; `now` is that of any clock."""
 
-    def __init__(self, spec: QuerySpec, now: float) -> None:
+    def __init__(self, spec: QuerySpec, now: int) -> None:
         self._sources = [source for source in spec.sources if source.lateness is not None]
         self._reach = reach(spec.node)
         self.newest: dict[str, int] = {}
         """The latest event times of the topics."""
         self._heard = {source.topic: now for source in self._sources}
 
-    def wait(self, now: float) -> None:
+    def wait(self, now: int) -> None:
         """Nobody is quiet: something is being read, or it is not known yet whether there is something to read."""
         self._heard = dict.fromkeys(self._heard, now)
 
-    def note(self, batch: Batch, now: float) -> None:
+    def note(self, batch: Batch, now: int) -> None:
         for topic, time in batch.newest.items():
             self.newest[topic] = max(self.newest.get(topic, 0), time)
             self._heard[topic] = now
@@ -32,7 +34,7 @@ class Pace:
             return None
         return min(self._sources, key=lambda source: self._watermark(source) or 0).topic
 
-    def pulses(self, now: float, watermark: int | None = None, pulsed: bool = False) -> dict[Source, int]:
+    def pulses(self, now: int, watermark: int | None = None, pulsed: bool = False) -> dict[Source, int]:
         """How far time has come where nobody said so.
 
         The `watermark` is the query's, for sources not heard of in this run; `pulsed` says that it came of an earlier
@@ -40,8 +42,9 @@ class Pace:
         """
         if watermark is not None and not pulsed:
             for source in self._sources:
-                self.newest.setdefault(source.topic, watermark + (source.lateness or 0))
-        quiet = {source.topic: (now - self._heard[source.topic]) * 1e6 for source in self._sources}
+                # The watermark is that of the newest event, less a fraction of a millisecond.
+                self.newest.setdefault(source.topic, watermark + (source.lateness or 0) + _MILLI - 1)
+        quiet = {source.topic: now - self._heard[source.topic] for source in self._sources}
         close = [source.close_after for source in self._sources if source.close_after is not None]
         if close and self.newest and all(quiet[source.topic] >= max(close) for source in self._sources):
             end = max(self.newest.values()) + self._reach
@@ -63,15 +66,15 @@ class Pace:
 
 def reach(node: Node) -> int:
     """How long after an event's time something may still wait for it."""
-    total = 1000
+    # A watermark is in whole milliseconds: a pulse counts from the last one before it.
+    total = _MILLI
     for each in walk(node):
         match each:
             case Aggregate() if each.window is not None:
                 total += each.window.size + (each.window.size + each.emit.interval if isinstance(each.emit, Every) else 0)
             case Join():
-                total += each.within
-            case Dedupe():
-                total += each.within or 0
+                # Spark keeps a row for a millisecond more than a partner may come, and counts in whole ones there, too.
+                total += each.within + 2 * _MILLI
             case _:
                 pass
     return total

@@ -105,9 +105,8 @@ def watermark(running: StreamingQuery) -> int | None:
 
 
 def micros(text: str) -> int:
-    """A time as Spark's progress writes it; what is observed comes without a zone, in that of the session: UTC."""
-    time = datetime.fromisoformat(text)
-    return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
+    """A watermark as Spark's progress writes it, with its milliseconds."""
+    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1)
 
 
 def _batch(spec: QuerySpec, progress: dict[str, Any], late: int, counts: Counts) -> Batch:
@@ -143,7 +142,7 @@ def _watermark(progress: dict[str, Any]) -> str | None:
 def _newest(progress: dict[str, Any]) -> dict[str, int]:
     observed: dict[str, dict[str, Any]] = progress.get("observedMetrics") or {}
     times = {name.removeprefix(NEWEST): metrics.get("newest") for name, metrics in observed.items() if name.startswith(NEWEST)}
-    return {topic: micros(time) for topic, time in times.items() if time}
+    return {topic: int(time) for topic, time in times.items() if time is not None}
 
 
 def _observed(progress: dict[str, Any], name: str) -> int:

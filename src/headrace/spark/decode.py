@@ -74,7 +74,8 @@ def decode(
     # Asked of every row, whatever columns are used: a decoder that nobody asks is pruned away, and its refusals with it.
     rows = rows.where(bad.isNull() if letters is None or source.bad != "dead" else _good(letters, source, bad))
     if newest and source.lateness is not None:
-        rows = rows.observe(f"{NEWEST}{source.topic}", F.max(TIME).alias("newest"))
+        # As a number: progress writes a timestamp without its fraction of a second.
+        rows = rows.observe(f"{NEWEST}{source.topic}", F.unix_micros(F.max(TIME)).alias("newest"))
     columns = [F.col(path("_row", name)).alias(name) for name in source.columns]
     return rows.select(*columns, *source.hidden, *(("_offset", "_timestamp", DELETED) if source.kind == "table" else ()))
 

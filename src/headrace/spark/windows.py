@@ -33,7 +33,8 @@ _BOUNDS = [
 
 def timed(column: Column, lateness: int, name: str = TIME) -> Column:
     """The column, marked as event time."""
-    return column.alias(name, metadata={_MARK: lateness // 1000})
+    # Spark waits for whole milliseconds; rounded up, it never waits for less than it was asked to.
+    return column.alias(name, metadata={_MARK: -(-lateness // 1000)})
 
 
 def aggregate(node: Aggregate, frame: DataFrame, kernel: Kernel) -> DataFrame:

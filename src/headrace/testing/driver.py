@@ -73,7 +73,7 @@ class Driver:
         self._batches: list[Batch] = []
         self._seen: dict[str, int] = {}
         self._dead: list[DeadLetter] = []
-        self._paces = {spec.name: Pace(spec, self._now.timestamp()) for spec in self._specs}
+        self._paces = {spec.name: Pace(spec, _micros(self._now)) for spec in self._specs}
         jvm.memory_log_create(self._spark, self._log)
         now = F.col("_timestamp")
         self._compiled = {spec.name: spark_compile.compile(spec, self._read, now=now) for spec in self._specs}
@@ -141,7 +141,7 @@ class Driver:
             self._now += timedelta(microseconds=micros(duration, what="duration", where=call_site().where))
         far = {topic: _micros(self._now) for topic in self._sources}
         for spec in self._specs:
-            for source, time in self._paces[spec.name].pulses(self._now.timestamp()).items():
+            for source, time in self._paces[spec.name].pulses(_micros(self._now)).items():
                 far[source.topic] = max(far[source.topic], time)
         for topic, time in far.items():
             jvm.memory_log_advance(self._spark, self._log, topic, time)
@@ -238,7 +238,7 @@ class Driver:
         self._dead += [letter for letter in taken if letter not in self._dead]
         for batch in progress.batches(spec, query, self._seen.get(name, -1), lambda _: Counts(dead=len(taken))):
             taken.clear()
-            self._paces[name].note(batch, self._now.timestamp())
+            self._paces[name].note(batch, _micros(self._now))
             self._seen[name] = batch.batch
             self._batches.append(batch)
 

@@ -10,13 +10,19 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
-import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
+import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 
-/** Times, each later than the one before. The offset is the time itself (microseconds), so that a batch can be read again. */
-public final class Pulses implements MicroBatchStream, SupportsAdmissionControl {
+/**
+ * Times, each later than the one before. The offset is the time itself (microseconds), so that a batch can be read again.
+ *
+ * <p>A run up to now has none of its own: it does not wait for silence. It must be able to say so, because Spark puts all of such a run
+ * into one batch, with none after it to close windows, as soon as one source has never heard of it.
+ */
+public final class Pulses implements MicroBatchStream, SupportsTriggerAvailableNow {
   private static final Map<String, Long> TIMES = new ConcurrentHashMap<>();
 
   private final String name;
+  private boolean bounded = false;
 
   /** A query that starts knows only what is in its checkpoint. */
   Pulses(String name) {
@@ -62,7 +68,13 @@ public final class Pulses implements MicroBatchStream, SupportsAdmissionControl 
   @Override
   public Offset latestOffset(Offset start, ReadLimit limit) {
     beat(name, ((PulseOffset) start).time);
+    if (bounded) return start;
     return new PulseOffset(last(name));
+  }
+
+  @Override
+  public void prepareForTriggerAvailableNow() {
+    bounded = true;
   }
 
   @Override
