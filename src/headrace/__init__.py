@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from headrace import sinks
 from headrace.app import App
-from headrace.clocks import device_clock, event_time, log_append_time, processing_time
+from headrace.clocks import device_clock, event_time, log_append_time, processing_time, record_time
 from headrace.errors import HeadraceError
 from headrace.keyed import KeyedStream
 from headrace.secrets import secret
@@ -29,6 +29,7 @@ __all__ = [
     "hopping",
     "log_append_time",
     "processing_time",
+    "record_time",
     "secret",
     "session",
     "sinks",

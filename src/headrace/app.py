@@ -9,7 +9,7 @@ from headrace.errors import PlanError
 from headrace.plan import build, draw, habits, spelling, tables
 from headrace.plan.callsite import CallSite, call_site
 from headrace.plan.durations import Duration
-from headrace.plan.nodes import Bad, Clock, Delivery, Format, Kind, Node, Sink, Source, Write
+from headrace.plan.nodes import Bad, Clock, Delivery, Format, Node, Sink, Source, Write
 from headrace.plan.queries import QuerySpec, check_name, queries, written
 from headrace.plan.schema import Schema
 from headrace.stream import Stream
@@ -31,7 +31,7 @@ class App:
         site = call_site()
         self.name = check_name(name, "application", site.where)
         self.where = site.where
-        self._sources: dict[tuple[str, Kind], Source] = {}
+        self._sources: dict[Source, Source] = {}
         self._writes: list[Write] = []
 
     def stream(
@@ -130,15 +130,8 @@ class App:
         return run(self, until=until, mode=mode, flags={"broker": broker, "master": master})
 
     def _read(self, node: Source) -> Source:
-        """A topic can be a stream and a table of an app, but each once."""
-        first = self._sources.setdefault((node.topic, node.kind), node)
-        if first is not node:
-            raise PlanError(
-                f"the topic {node.topic!r} is a {node.kind} of this app already, from {first.where.file}:{first.where.line}",
-                where=node.where,
-                fix="use that one",
-            )
-        return node
+        """A topic can be declared again with other options; declared again as it was, it is the same source."""
+        return self._sources.setdefault(node, node)
 
     def _write(self, node: Node, to: str | Sink, name: str | None, delivery: Delivery, site: CallSite) -> None:
         write = written(node, to, name, delivery, site.where)

@@ -23,7 +23,13 @@ def event_time(column: str, *, unit: Unit | None = None, zone: str = "UTC") -> M
 
 @spelling.arguments
 def log_append_time() -> Clock:
-    """When the record was appended to the log: its timestamp there. This is the clock of a stream without `time=`."""
+    """When the record was appended to the log. The topic must have message.timestamp.type=LogAppendTime."""
+    return Ours.APPEND
+
+
+@spelling.arguments
+def record_time() -> Clock:
+    """The record's timestamp, as its producer or the log has set it. This is the clock of a stream without `time=`."""
     return Ours.LOG
 
 
@@ -44,8 +50,8 @@ def device_clock(
     """The time on a device whose clock may be wrong: occurred + (received - sent).
 
     The device says by its own clock when the event occurred and when it was sent; `received` is when it came in (without it:
-    the record's timestamp in the log). A clock that is wrong by more than `max_skew` makes a bad record. `_clock_offset` is how
-    wrong it was, in seconds.
+    when the log took the record in, as with `log_append_time`). A clock that is wrong by more than `max_skew` makes a bad
+    record. `_clock_offset` is how wrong it was, in seconds.
     """
     where = call_site().where
     for name, value in (("occurred", occurred), ("sent", sent), ("received", received)):

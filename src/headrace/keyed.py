@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from headrace.plan import build, habits, spelling
 from headrace.plan.callsite import call_site
-from headrace.plan.nodes import Emit, Late, Node, Window
 from headrace.stream import Stream
 
 if TYPE_CHECKING:
@@ -25,12 +24,9 @@ class KeyedStream(Stream):
 class WindowedStream:
     """The result of `stream.window(...)`: call `agg` or `count` on it."""
 
-    def __init__(self, app: App, node: Node, window: Window, emit: Emit, late: Late) -> None:
+    def __init__(self, app: App, over: build.Windowed) -> None:
         self._app = app
-        self._node = node
-        self._window = window
-        self._emit: Emit = emit
-        self._late: Late = late
+        self._over = over
 
     def agg(self, **aggregates: str) -> Table | Stream:
         """One row a key and window: the key, `window_start`, `window_end`, the aggregates, and `final`.
@@ -40,7 +36,7 @@ class WindowedStream:
         """
         from headrace.table import Table
 
-        node = build.aggregate(self._node, aggregates, self._window, self._emit, call_site(), self._late)
+        node = build.aggregate(self._over, aggregates, call_site())
         if node.kind == "table":
             return Table(self._app, node)
         return KeyedStream(self._app, node)
@@ -51,7 +47,7 @@ class WindowedStream:
 
         An event that missed several windows comes once for each.
         """
-        return Stream(self._app, build.too_late(self._node, self._window, self._late, call_site()))
+        return Stream(self._app, build.too_late(self._over, call_site()))
 
     def count(self) -> Table | Stream:
         """How many events, as the column `count`."""

@@ -125,23 +125,25 @@ class Stream:
 
         return KeyedStream(self._app, build.key_by(self._node, columns, named, call_site()))
 
-    def window(self, window: Window, *, emit: Emit | None = None, late: Late = "drop") -> WindowedStream:
+    def window(
+        self, window: Window, *, emit: Emit | None = None, late: Late = "drop", close_after: Duration | None = None
+    ) -> WindowedStream:
         """Windows over the stream, or over each key of a keyed one; then `agg` or `count`.
 
         `emit` says when results come: "updates" (whenever one changes), "final" (once, when no event can come any more), "all"
         (both), or hr.every("1 minute"). `late` says what becomes of an event whose window is final: "drop" counts it, "divert"
-        sends it to `windowed.late`, "fail" stops.
+        sends it to `windowed.late`, "fail" stops. After `close_after` without records these windows are closed; without it, the
+        stream's counts.
         """
         from headrace.keyed import WindowedStream
 
-        chosen = build.checked_emit(self._node, window, emit, late, call_site())
-        return WindowedStream(self._app, self._node, window, chosen, late)
+        return WindowedStream(self._app, build.windowed(self._node, window, emit, late, close_after, call_site()))
 
     def agg(self, **aggregates: str) -> Table:
         """Running aggregates, without a window: `agg(total="sum(price)", n="count(*)")`."""
         from headrace.table import Table
 
-        return Table(self._app, build.aggregate(self._node, aggregates, None, "updates", call_site()))
+        return Table(self._app, build.aggregate(self._node, aggregates, call_site()))
 
     def count(self) -> Table:
         """The running count, as the column `count`."""

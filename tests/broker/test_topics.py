@@ -16,7 +16,7 @@ def test_a_created_topic_is_listed_described_and_gone_once_deleted(broker, topic
     send.send(connection, topic, send.rows([{"k": "a"}, {"k": "b"}, {"k": "c"}], key="k"))
     assert topics.Topic(topic, 2, 3) in topics.listing(connection)
     described = topics.describe(connection, topic)
-    assert described.config == {"cleanup.policy": "compact"}
+    assert described.config == {"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}
     assert [p.begin for p in described.partitions] == [0, 0]
     assert sum(p.end for p in described.partitions) == 3
     topics.delete(connection, topic)

@@ -74,7 +74,7 @@ def test_topics_are_created_listed_and_described(typed: Typed, topic: str) -> No
     listed = [json.loads(line) for line in typed("topics", "list", "--json")[1].splitlines()]
     assert {"topic": topic, "partitions": 2, "records": 0} in listed
     described = json.loads(typed("topics", "describe", topic, "--json")[1])
-    assert described["config"] == {"cleanup.policy": "compact"}
+    assert described["config"] == {"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}
     assert len(described["partitions"]) == 2
     assert "cleanup.policy = compact" in typed("topics", "describe", topic)[1]
     assert topic in typed("topics", "list")[1]

@@ -111,7 +111,7 @@ def test_a_record_is_read_with_its_place_and_time(log: Log) -> None:
     log.put("wide", "a", "b", at=3, partition=2)
     place = F.concat_ws(" ", "topic", "partition", "offset", F.unix_seconds("timestamp"), "timestampType", "advance")
     log.run(log.stream("wide").select(place.alias("value")), "out")
-    assert log.values("out") == ["wide 2 0 3 0", "wide 2 1 3 0"]
+    assert log.values("out") == ["wide 2 0 3 1", "wide 2 1 3 1"]
 
 
 def test_batches_are_the_intervals_between_cuts(log: Log, process: Callable[[DataFrame, str], None]) -> None:

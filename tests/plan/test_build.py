@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -414,13 +413,15 @@ def test_a_mistake_is_told_at_the_line_where_it_was_typed(mistake: str) -> None:
     assert caught.value.where.file.endswith("test_build.py")
 
 
-def test_a_second_stream_of_the_same_topic_names_the_first() -> None:
+def test_a_topic_can_be_declared_again_with_other_options_and_declared_again_as_it_was_it_is_read_once() -> None:
     app = hr.App("market")
-    trades(app)
-    with pytest.raises(PlanError) as caught:
-        trades(app)
-    assert re.fullmatch(r"the topic 'trades' is a stream of this app already, from .*test_build.py:\d+", caught.value.message)
-    assert caught.value.fix == "use that one"
+    source: dict[str, Any] = {"schema": "symbol string, at timestamp", "time": "at", "lateness": "1 second"}
+    first, again = app.stream("trades", **source), app.stream("trades", **source)
+    other = app.stream("trades", **{**source, "lateness": "1 minute"})
+    first.merge(again, other, app.stream("orders", **source)).to("all")
+    (query,) = app.queries()
+    assert [query.label(source) for source in query.sources] == ["trades (1)", "trades (2)", "orders"]
+    assert len({query.pulse(source) for source in query.sources}) == 3
 
 
 def test_a_topic_is_written_once() -> None:

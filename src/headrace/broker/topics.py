@@ -17,6 +17,8 @@ from headrace.errors import BrokerError, TopicError
 # Its stubs export few of its names.
 kafka: Any = admin_module
 SECONDS = 10.0
+BY_LOG = {"message.timestamp.type": "LogAppendTime"}
+"""The log sets the timestamps of its records; by Kafka's default their producers do."""
 BROKER_DEFAULT = -1
 _LEADERLESS = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
@@ -84,9 +86,8 @@ def create(
     connection: Connection, name: str, *, partitions: int | None = None, config: Mapping[str, str] | None = None
 ) -> None:
     """Creates a topic and returns once it can be written to; partitions and replicas default to the broker's."""
-    new = kafka.NewTopic(
-        name, num_partitions=partitions or BROKER_DEFAULT, replication_factor=BROKER_DEFAULT, config=dict(config or {})
-    )
+    settings = {**BY_LOG, **(config or {})}
+    new = kafka.NewTopic(name, num_partitions=partitions or BROKER_DEFAULT, replication_factor=BROKER_DEFAULT, config=settings)
     try:
         connection.admin.create_topics([new], request_timeout=SECONDS)[name].result()
     except KafkaException as e:
@@ -132,6 +133,29 @@ def describe(connection: Connection, name: str) -> Description:
     entries = _config(connection, name).values()
     own = {e.name: str(e.value) for e in entries if e.source == kafka.ConfigSource.DYNAMIC_TOPIC_CONFIG.value}
     return Description(name, tuple(Partition(n, *ranges[name, n]) for n in range(count)), dict(sorted(own.items())))
+
+
+def alter(connection: Connection, name: str, config: Mapping[str, str]) -> None:
+    """Sets some of a topic's settings and leaves the others as they are."""
+    require(connection, name)
+    operation = kafka.AlterConfigOpType.SET
+    entries = [kafka.ConfigEntry(key, value, incremental_operation=operation) for key, value in config.items()]
+    resource = kafka.ConfigResource(kafka.ConfigResource.Type.TOPIC, name, incremental_configs=entries)
+    try:
+        connection.admin.incremental_alter_configs([resource], request_timeout=SECONDS)[resource].result()
+    except KafkaException as e:
+        raise TopicError(f"can't change topic {name}: {e.args[0].str()}") from e
+
+
+def require_log_time(connection: Connection, name: str) -> None:
+    """Refuses a topic whose records have the time of their producers' clocks."""
+    ((setting, value),) = BY_LOG.items()
+    found = str(_config(connection, name)[setting].value)
+    if found != value:
+        raise TopicError(
+            f"the topic {name} has its producers' times ({setting}={found}), and this stream goes by the log's clock",
+            fix=f"headrace topics alter {name} --config {setting}={value}",
+        )
 
 
 def retention(connection: Connection, name: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Lists, creates, describes or deletes topics."""
+"""Lists, creates, describes, alters or deletes topics."""
 
 from __future__ import annotations
 
@@ -28,12 +28,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     describe.add_argument("name")
     describe.set_defaults(action=_describe)
 
+    alter = actions.add_parser("alter", help="some settings of a topic; records that are there keep what they have")
+    alter.add_argument("name")
+    alter.add_argument(
+        "--config", action="append", required=True, metavar="KEY=VALUE", help="such as message.timestamp.type=LogAppendTime"
+    )
+    alter.set_defaults(action=_alter)
+
     delete = actions.add_parser("delete", help="a topic and all its records")
     delete.add_argument("name")
     delete.add_argument("--yes", action="store_true", help="don't ask")
     delete.set_defaults(action=_delete)
 
-    for action in (listing, create, describe, delete):
+    for action in (listing, create, describe, alter, delete):
         flags.setting(action, "broker")
     for action in (listing, describe):
         flags.json(action)
@@ -51,12 +58,14 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _create(args: argparse.Namespace) -> int:
-    wrong = next((pair for pair in args.config if "=" not in pair), None)
-    if wrong:
-        raise ConfigError(f"--config {wrong} has no value", fix="--config KEY=VALUE")
-    config = dict(pair.split("=", 1) for pair in args.config)
-    topics.create(flags.connect(args), args.name, partitions=args.partitions, config=config)
+    topics.create(flags.connect(args), args.name, partitions=args.partitions, config=_settings(args.config))
     print(f"created {args.name}")
+    return 0
+
+
+def _alter(args: argparse.Namespace) -> int:
+    topics.alter(flags.connect(args), args.name, _settings(args.config))
+    print(f"altered {args.name}")
     return 0
 
 
@@ -83,6 +92,13 @@ def _delete(args: argparse.Namespace) -> int:
     topics.delete(connection, args.name)
     print(f"deleted {args.name}")
     return 0
+
+
+def _settings(pairs: list[str]) -> dict[str, str]:
+    wrong = next((pair for pair in pairs if "=" not in pair), None)
+    if wrong:
+        raise ConfigError(f"--config {wrong} has no value", fix="--config KEY=VALUE")
+    return dict(pair.split("=", 1) for pair in pairs)
 
 
 def _confirmed(question: str) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from headrace.errors import PlanError, Where
-from headrace.plan import checks, cuts, expressions, schema
+from headrace.plan import checks, cuts, expressions, schema, silence
 from headrace.plan.callsite import CallSite
 from headrace.plan.durations import Duration, micros
 from headrace.plan.nodes import (
@@ -87,11 +88,7 @@ def source(
     clock = _clock(time, parsed, what, where)
     for option, value in (("idle_after", idle_after), ("close_after", close_after)):
         if value is not None and lateness is None:
-            raise PlanError(
-                f"{option}= has no effect on a stream without lateness=",
-                where=where,
-                fix='add lateness="10 seconds" to the stream',
-            )
+            raise _no_lateness(option, where)
     if version is not None:
         if version not in names:
             raise expressions.unknown_column(version, names, of=f"{what} (version={version!r})", where=where)
@@ -233,6 +230,7 @@ def merge(nodes: tuple[Node, ...], site: CallSite) -> Merge:
                 where=site.where,
                 fix="select() the same columns on both sides first",
             )
+    nodes = cuts.apart(nodes, site)
     lateness = [node.lateness for node in nodes]
     hidden = tuple(name for name in first.hidden if all(name in node.hidden for node in nodes))
     key = first.key if all(node.key == first.key for node in nodes) else ()
@@ -285,7 +283,40 @@ def key_by(node: Node, columns: Sequence[str], named: Mapping[str, str], site: C
     return KeyBy(**checks.same(base, site, key=key), input=base)
 
 
-def checked_emit(node: Node, window: Window, emit: Emit | None, late: Late, site: CallSite) -> Emit:
+@dataclass(frozen=True, slots=True)
+class Windowed:
+    """A node and the windows over it, ready to be aggregated. `close_after` is the windows' own."""
+
+    node: Node
+    window: Window
+    emit: Emit
+    late: Late
+    close_after: int | None
+
+
+def windowed(
+    node: Node, window: Window, emit: Emit | None, late: Late, close_after: Duration | None, site: CallSite
+) -> Windowed:
+    chosen = _emit(node, window, emit, late, site)
+    if close_after is not None and node.lateness is None:
+        raise _no_lateness("close_after", site.where)
+    own = None if close_after is None else micros(close_after, what="close_after", where=site.where)
+    if chosen == "updates" and any(isinstance(below, Aggregate | Join) for below in query(node)):
+        # Those give rows in the end only, this one whenever they change: Spark does not do both in one query.
+        node = cuts.cut(node, site)
+    (node,) = cuts.apart((node,), site, silence.of_streams(node) if own is None else own)
+    return Windowed(node, window, chosen, late, own)
+
+
+def _no_lateness(option: str, where: Where) -> PlanError:
+    return PlanError(
+        f"{option}= has no effect on a stream without lateness=",
+        where=where,
+        fix='add lateness="10 seconds" to the stream',
+    )
+
+
+def _emit(node: Node, window: Window, emit: Emit | None, late: Late, site: CallSite) -> Emit:
     where = site.where
     if not isinstance(window, Window):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise PlanError(f"window() takes a window, not {window!r}", where=where, fix='write window(hr.tumbling("5 minutes"))')
@@ -330,16 +361,18 @@ def checked_emit(node: Node, window: Window, emit: Emit | None, late: Late, site
     return chosen
 
 
-def aggregate(
-    node: Node, aggregates: Mapping[str, str], window: Window | None, emit: Emit, site: CallSite, late: Late = "drop"
-) -> Aggregate:
+def aggregate(over: Node | Windowed, aggregates: Mapping[str, str], site: CallSite) -> Aggregate:
     where = site.where
+    window, emit, late, close_after = None, "updates", "drop", None
+    if isinstance(over, Windowed):
+        node, window, emit, late, close_after = over.node, over.window, over.emit, over.late, over.close_after
+    else:
+        node = over
     if not aggregates:
         raise PlanError("agg() got no aggregates", where=where, fix='write agg(total="sum(price)", n="count(*)")')
     checks.no_table(node, "an aggregate", where)
     udfs = checks.check(node, aggregates.values(), site)
-    if (window is None or emit == "updates") and any(isinstance(n, Aggregate | Join) for n in query(node)):
-        # Those give rows in the end only, this one whenever they change: Spark does not do both in one query.
+    if window is None and any(isinstance(below, Aggregate | Join) for below in query(node)):
         node = cuts.cut(node, site)
     extra = (*WINDOW_COLUMNS, "final") if window else ()
     for name in aggregates:
@@ -363,17 +396,21 @@ def aggregate(
         window=window,
         emit=emit,
         late=late,
+        close_after=close_after,
     )
 
 
-def too_late(node: Node, window: Window, late: Late, site: CallSite) -> TooLate:
+def too_late(over: Windowed, site: CallSite) -> TooLate:
     """It is told by the query that has the aggregate of these windows, which knows what was late."""
-    if late != "divert":
+    node = over.node
+    if over.late != "divert":
         raise PlanError(
-            f"with late={late!r} there is no stream of late events", where=site.where, fix='write window(..., late="divert")'
+            f"with late={over.late!r} there is no stream of late events",
+            where=site.where,
+            fix='write window(..., late="divert")',
         )
     columns = checks.named_well((*node.columns, *WINDOW_COLUMNS, "late_by"), site.where)
-    return TooLate(**checks.same(node, site, columns=columns, hidden=(TIME,)), input=node, window=window)
+    return TooLate(**checks.same(node, site, columns=columns, hidden=(TIME,)), input=node, window=over.window)
 
 
 def _project(node: Node, items: tuple[tuple[str, str], ...], site: CallSite) -> Project:

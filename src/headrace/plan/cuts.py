@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Sequence
+from dataclasses import Field, fields, is_dataclass, replace
 from typing import Any, cast
 
-from headrace.plan import checks
+from headrace.plan import checks, silence
 from headrace.plan.callsite import CallSite
 from headrace.plan.nodes import (
     TIME,
@@ -40,6 +41,14 @@ def changing(node: Node, site: CallSite) -> Node:
 
 def cut(node: Node, site: CallSite) -> Cut:
     return Cut(**checks.same(node, site, hidden=(TIME,)), input=node)
+
+
+def apart(nodes: Sequence[Node], site: CallSite, *also: int | None) -> tuple[Node, ...]:
+    """Nodes that can be in one query: if different silences close them, and what is `also` to come, they are cut off."""
+    silences = {*(silence.of(each) for node in nodes for each in silence.waiting(node)), *also}
+    if len(silences) < 2:
+        return tuple(nodes)
+    return tuple(cut(node, site) if silence.waiting(node) else node for node in nodes)
 
 
 def uncut(app: str, write: Write) -> tuple[Write, ...]:
@@ -82,6 +91,7 @@ def _through(app: str, cut: Cut | TooLate, before: Node, writes: dict[str, Write
         clock=Moment(EVENT_TIME) if cut.kind == "stream" else Ours.LOG,
         bad="fail",
         start="earliest",
+        close_after=silence.of_streams(cut),
         origin=before,
     )
     return read[topic]
@@ -118,5 +128,9 @@ def _text(value: Any) -> str:
     if isinstance(value, tuple):
         return "(" + ",".join(map(_text, cast("tuple[Any, ...]", value))) + ")"
     if is_dataclass(value):
-        return type(value).__name__ + _text(tuple(getattr(value, part.name) for part in fields(value) if part.name != "where"))
+        return type(value).__name__ + _text(tuple(getattr(value, part.name) for part in fields(value) if _told(value, part)))
     return getattr(value, "__name__", None) or repr(value)
+
+
+def _told(value: Any, part: Field[Any]) -> bool:
+    return part.name != "where" and not ("added" in part.metadata and getattr(value, part.name) == part.default)

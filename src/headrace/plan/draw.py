@@ -180,7 +180,7 @@ def _words(node: Node) -> tuple[str, str]:
             late = f", lateness {durations.text(node.lateness)}" if node.lateness is not None else ""
             by = f", table by {', '.join(node.key)}" if node.kind == "table" else ""
             version = f", version {node.version}" if node.version else ""
-            return "topic", f"{node.topic} ({node.format}{by}{version}{time}{late})"
+            return "topic", f"{node.topic} ({node.format}{by}{version}{time}{late}{_silence(node.close_after)})"
         case Filter():
             return "where", node.condition
         case Project():
@@ -218,10 +218,14 @@ def _words(node: Node) -> tuple[str, str]:
         case Aggregate():
             what = ", ".join(f"{expression} as {name}" for name, expression in node.aggregates)
             return (
-                ("window", f"{window_text(node.window)}, emit {emit_text(node.emit)}: {what}")
+                ("window", f"{window_text(node.window)}, emit {emit_text(node.emit)}{_silence(node.close_after)}: {what}")
                 if node.window
                 else ("aggregate", what)
             )
+
+
+def _silence(close_after: int | None) -> str:
+    return f", closed after {durations.text(close_after)} of silence" if close_after is not None else ""
 
 
 def _digest(*parts: str) -> str:

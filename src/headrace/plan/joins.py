@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from headrace.errors import PlanError
-from headrace.plan import checks
+from headrace.plan import checks, silence
 from headrace.plan.callsite import CallSite
-from headrace.plan.cuts import changing
+from headrace.plan.cuts import apart, changing
 from headrace.plan.durations import Duration, micros
 from headrace.plan.nodes import LOG_TIME, TIME, AsOf, Cut, How, Join, Lookup, Node, Pairs, Source, TableJoin, query
 
@@ -35,6 +35,7 @@ def streams(left: Node, right: Node, on: On, within: Duration | None, how: How, 
             )
         _lateness(node, site)
     rest = [name for name in left.columns if name not in keys] + _rest(left, right, keys, site)
+    left, right = apart((left, right), site, _silence(left, right))
     return Join(
         where=where,
         columns=checks.named_well((*keys, *rest), where),
@@ -100,6 +101,7 @@ def lookup(
     # In the order of the table's key, which is the order of its state.
     pairs = tuple((next(mine for mine, theirs in pairs if theirs == name), name) for name in table.key)
     columns = (*stream.columns, *_rest(stream, table, found, site), *((VERSION,) if with_version else ()))
+    stream, table = apart((stream, table), site, *([_silence(stream, table)] if as_of == "event_time" else []))
     return Lookup(
         where=where,
         columns=checks.named_well(columns, where),
@@ -131,6 +133,7 @@ def of_tables(left: Node, right: Node, on: On, how: How, site: CallSite) -> Tabl
         # A column of the right's key that is joined on is there under the left's name.
         by, key = "both", (*left.key, *(dict(zip(theirs, mine, strict=True)).get(name, name) for name in right.key))
     columns = (*left.columns, *_rest(left, right, theirs, site))
+    left, right = apart((left, right), site)
     return TableJoin(
         where=where,
         columns=checks.named_well(columns, where),
@@ -165,6 +168,10 @@ def _rest(left: Node, right: Node, joined: Sequence[str], site: CallSite) -> lis
             fix="rename or drop it on one side first, with select() or drop()",
         )
     return rest
+
+
+def _silence(left: Node, right: Node) -> int | None:
+    return silence.longest((silence.of(left), silence.of(right)))
 
 
 def _lateness(node: Node, site: CallSite) -> None:

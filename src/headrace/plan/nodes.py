@@ -25,6 +25,9 @@ Named = tuple[tuple[str, str], ...]
 Pairs = tuple[tuple[str, str], ...]
 """Columns of the left and the columns of the right they are compared with."""
 
+ADDED = {"added": True}
+"""Marks a field that came later: as long as it has its default, internal topics keep their names (`cuts`)."""
+
 TIME = "_time"
 CLOCK_OFFSET = "_clock_offset"
 LOG_TIME = "_timestamp"
@@ -86,9 +89,13 @@ class Device:
 
 
 class Ours(Enum):
-    """A clock that is not the event's own: the record's timestamp in the log, or when it is processed."""
+    """A clock that is not the event's own.
+
+    The record's timestamp, whoever set it; the same, set by the log; when it is processed.
+    """
 
     LOG = "the log"
+    APPEND = "the log's clock"
     PROCESSING = "processing"
 
 
@@ -123,6 +130,11 @@ class Source(_Node):
     close_after: int | None = None
     origin: Node | None = None
     """What writes the topic, if it is one between the parts of an application; its fields come from there."""
+
+    @property
+    def by_log(self) -> bool:
+        """Whether its times come from the log's own clock: a timestamp that a producer set is no substitute."""
+        return self.clock is Ours.APPEND or (isinstance(self.clock, Device) and self.clock.received is None)
 
     @property
     def time(self) -> str | None:
@@ -181,6 +193,8 @@ class Aggregate(_Node):
     window: Window | None
     emit: Emit
     late: Late = "drop"
+    close_after: int | None = field(default=None, metadata=ADDED)
+    """The silence that closes the window, if it has one of its own."""
 
     @property
     def native(self) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from headrace.errors import PlanError, Where
-from headrace.plan import checks, durations
+from headrace.plan import checks, durations, silence
 from headrace.plan.cuts import uncut
 from headrace.plan.nodes import (
     Aggregate,
@@ -84,7 +84,13 @@ class QuerySpec:
     @property
     def paced(self) -> bool:
         """Whether its time goes on without events."""
-        return any(source.idle_after is not None or source.close_after is not None for source in self.sources)
+        said = any(source.idle_after is not None or source.close_after is not None for source in self.sources)
+        return said or self.close_after is not None
+
+    @property
+    def close_after(self) -> int | None:
+        """The silence that closes all that waits, in microseconds; None if only events do."""
+        return silence.longest(map(silence.of, silence.waiting(self.node)))
 
     @property
     def scans(self) -> int:
@@ -93,7 +99,12 @@ class QuerySpec:
 
     def pulse(self, source: Source) -> str:
         """The name of that source's clock."""
-        return f"{self.app}/{self.name}/{source.kind}/{source.topic}"
+        return f"{self.app}/{self.name}/{self.label(source)}"
+
+    def label(self, source: Source) -> str:
+        """The name of a source in progress: its topic, with a number if the query reads that more than once."""
+        same = [each for each in self.sources if each.topic == source.topic]
+        return source.topic if len(same) < 2 or source not in same else f"{source.topic} ({same.index(source) + 1})"
 
     @property
     def topics(self) -> tuple[str, ...]:

@@ -14,25 +14,27 @@ class Pace:
 
     def __init__(self, spec: QuerySpec, now: int) -> None:
         self._sources = [source for source in spec.sources if source.lateness is not None]
+        self._names = {source: spec.label(source) for source in self._sources}
+        self._close_after = spec.close_after
         self._reach = reach(spec.node)
         self.newest: dict[str, int] = {}
-        """The latest event times of the topics."""
-        self._heard = {source.topic: now for source in self._sources}
+        """The latest event times of the sources."""
+        self._heard = dict.fromkeys(self._names.values(), now)
 
     def wait(self, now: int) -> None:
         """Nobody is quiet: something is being read, or it is not known yet whether there is something to read."""
         self._heard = dict.fromkeys(self._heard, now)
 
     def note(self, batch: Batch, now: int) -> None:
-        for topic, time in batch.newest.items():
-            self.newest[topic] = max(self.newest.get(topic, 0), time)
-            self._heard[topic] = now
+        for name, time in batch.newest.items():
+            self.newest[name] = max(self.newest.get(name, 0), time)
+            self._heard[name] = now
 
     def slowest(self) -> str | None:
-        """The topic that holds the watermark back, of several."""
+        """The source that holds the watermark back, of several."""
         if len(self._sources) < 2:
             return None
-        return min(self._sources, key=lambda source: self._watermark(source) or 0).topic
+        return self._names[min(self._sources, key=lambda source: self._watermark(source) or 0)]
 
     def pulses(self, now: int, watermark: int | None = None, pulsed: bool = False) -> dict[Source, int]:
         """How far time has come where nobody said so.
@@ -43,16 +45,13 @@ class Pace:
         if watermark is not None and not pulsed:
             for source in self._sources:
                 # The watermark is that of the newest event, less a fraction of a millisecond.
-                self.newest.setdefault(source.topic, watermark + (source.lateness or 0) + _MILLI - 1)
-        quiet = {source.topic: now - self._heard[source.topic] for source in self._sources}
-        close = [source.close_after for source in self._sources if source.close_after is not None]
-        if close and self.newest and all(quiet[source.topic] >= max(close) for source in self._sources):
+                self.newest.setdefault(self._names[source], watermark + (source.lateness or 0) + _MILLI - 1)
+        quiet = {source: now - self._heard[self._names[source]] for source in self._sources}
+        if self._close_after is not None and self.newest and all(each >= self._close_after for each in quiet.values()):
             end = max(self.newest.values()) + self._reach
             return {source: end + (source.lateness or 0) for source in self._sources}
         found: dict[Source, int] = {}
-        idle = [
-            source for source in self._sources if source.idle_after is not None and quiet[source.topic] >= source.idle_after
-        ]
+        idle = [source for source in self._sources if source.idle_after is not None and quiet[source] >= source.idle_after]
         others = [mark for source in self._sources if source not in idle and (mark := self._watermark(source)) is not None]
         for source in idle:
             if others and min(others) > (self._watermark(source) or 0):
@@ -60,7 +59,7 @@ class Pace:
         return found
 
     def _watermark(self, source: Source) -> int | None:
-        newest = self.newest.get(source.topic)
+        newest = self.newest.get(self._names[source])
         return None if newest is None else newest - (source.lateness or 0)
 
 

@@ -247,6 +247,11 @@ class _Runner:
         for topic, spec in written.items():
             if topics.ensure(self.connection, topic, config=_topic_config(spec) if topic in spec.topics else {}):
                 self.display.say(f"created the topic {topic}")
+        for read in dict.fromkeys(source for spec in specs for source in spec.sources if source.by_log):
+            try:
+                topics.require_log_time(self.connection, read.topic)
+            except TopicError as e:
+                raise TopicError(e.message, where=read.where, fix=e.fix) from e
         own_topics(self.connection, specs[0])
 
     def _short_histories(self, specs: Sequence[QuerySpec], written: Collection[str]) -> Iterator[str]:

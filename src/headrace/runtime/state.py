@@ -148,7 +148,7 @@ def _manifest(spec: QuerySpec, layouts: Layouts, topic_ids: Mapping[str, str]) -
 
 def _clock(source: Source, spec: QuerySpec) -> str:
     """What it says of a source's time, and whether time goes on there without events."""
-    time = "" if source.clock is Ours.LOG else f" (time {clock_text(source.clock)})"
+    time = "" if source.clock in (Ours.LOG, Ours.APPEND) else f" (time {clock_text(source.clock)})"
     return time + (" and the clock" if spec.paced else "") + (", again for what is late" if spec.late else "")
 
 

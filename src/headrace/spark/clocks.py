@@ -13,6 +13,8 @@ from headrace.plan.schema import plain
 from headrace.spark.columns import path
 
 _MICROS = {"seconds": 1_000_000, "millis": 1_000, "micros": 1}
+TIMESTAMP_TYPE = "_timestamp_type"
+_APPENDED = 1
 _ZONED = r"(?i)(z|[+-]\d\d:?\d\d|\[.+\])$"
 
 
@@ -38,7 +40,7 @@ def columns(source: Source) -> tuple[str, ...]:
 
 
 def clocked(source: Source, now: Column) -> Clocked:
-    """Over the record's columns: `_row` and `_timestamp`."""
+    """Over the record's columns: `_row`, `_timestamp` and, for a source by the log's clock, `_timestamp_type`."""
     causes: list[Column] = []
     offset = None
     match source.clock:
@@ -48,8 +50,11 @@ def clocked(source: Source, now: Column) -> Clocked:
             time, offset = _device(source, source.clock, causes)
         case Ours.PROCESSING:
             time = now
-        case Ours.LOG:
+        case Ours.LOG | Ours.APPEND:
             time = F.col(LOG_TIME)
+    if source.by_log:
+        # Of the topic's earlier days, perhaps: what is set for it now holds for what is appended now.
+        causes.append(F.when(F.col(TIMESTAMP_TYPE) != _APPENDED, F.lit("its timestamp is its producer's, not the log's")))
     if source.max_ahead is not None:
         ahead = F.unix_micros(time) - F.unix_micros(now)
         said = f" ahead of now, which is more than {durations.text(source.max_ahead)}"

@@ -79,13 +79,17 @@ class Compiled:
         return self.rows.select(*map(column, self.spec.node.columns)).schema
 
 
-def compile(spec: QuerySpec, read: Read, *, realtime: bool = False, now: Column | None = None) -> Compiled:
-    """`read` gives the records of a source's topic; `now` is the time at which a record is processed."""
+def compile(spec: QuerySpec, read: Read, *, realtime: bool = False, now: Column | None = None, clock: str = "") -> Compiled:
+    """`read` gives the records of a source's topic; `now` is the time at which a record is processed.
+
+    `clock` is what the names of the query's clocks begin with, if another run of it is in the same Spark.
+    """
     kernel = Kernel(spec.mode, at_once=realtime)
     ends = (spec.node, *(write.node for write in spec.late))
     newest = spec.paced or sum(source.lateness is not None for source in spec.sources) > 1
     found = [] if all(source.bad != "dead" for source in spec.sources) else [jvm.DeadLetters(spec.name)]
-    rows, *lates = _rows(ends, Inputs(_paced(read, spec) if spec.paced else read, now, newest, *found), kernel)
+    inputs = Inputs(_paced(read, spec, clock) if spec.paced else read, spec.label, now, newest, *found)
+    rows, *lates = _rows(ends, inputs, kernel)
     compiled = Compiled(spec, rows, tuple(lates), tuple(kernel.layouts), *found or [None])
     try:
         jvm.check_streaming(compiled.records, spec.mode)
@@ -96,12 +100,11 @@ def compile(spec: QuerySpec, read: Read, *, realtime: bool = False, now: Column 
     return compiled
 
 
-def _paced(read: Read, spec: QuerySpec) -> Read:
+def _paced(read: Read, spec: QuerySpec, clock: str) -> Read:
     """The records, and between them times without an event, when the query's clock is told one."""
 
     def records(source: Source) -> DataFrame:
-        found = read(source)
-        return found if ADVANCE in found.columns else jvm.with_pulses(found, spec.pulse(source), ADVANCE)
+        return jvm.with_pulses(read(source), clock + spec.pulse(source), ADVANCE)
 
     return records
 
@@ -111,6 +114,7 @@ class Inputs:
     """What a query is made of: the records of its topics, and the time at which they are processed."""
 
     read: Read
+    label: Callable[[Source], str]
     now: Column | None
     newest: bool = False
     """Whether progress has to say how far the events of each source have come."""
@@ -255,12 +259,14 @@ class _Built:
         return functions.guarded(self.frame(node.input), node.udfs, list(map(F.expr, texts)), letters, node.where)
 
     def _decoded(self, source: Source) -> DataFrame:
+        records, label = self.inputs.read(source), self.inputs.label(source)
         if source.origin is not None:
             (rows,) = _rows((source.origin,), self.inputs, Kernel("update"))
             source = replace(source, fields=fields_of(rows.select(*map(column, source.origin.columns)).schema))
         return decode(
-            self.inputs.read(source),
+            records,
             source,
+            label=label,
             watermark=self.watermark,
             now=self.inputs.now,
             newest=self.inputs.newest,

@@ -24,6 +24,7 @@ def decode(
     records: DataFrame,
     source: Source,
     *,
+    label: str,
     watermark: bool,
     now: Column | None = None,
     newest: bool = False,
@@ -31,7 +32,8 @@ def decode(
 ) -> DataFrame:
     """`records` has the columns of Spark's Kafka source, and `advance`, a time without an event, where time goes on by itself.
 
-    `now` is when a record is processed; without it, when its batch began. With `newest`, progress says how far events are.
+    `label` names the source in progress. `now` is when a record is processed; without it, when its batch began. With `newest`,
+    progress says how far events are.
     `letters` takes what can't be decoded, where the source has it so.
     """
     advances = ADVANCE in records.columns
@@ -42,6 +44,7 @@ def decode(
         F.col("partition").alias("_partition"),
         F.col("offset").alias("_offset"),
         F.col("timestamp").alias("_timestamp"),
+        *([F.col("timestampType").alias(clocks.TIMESTAMP_TYPE)] if source.by_log else []),
         *([F.col("value").isNull().alias(DELETED)] if source.kind == "table" else []),
         *([F.col(ADVANCE)] if advances else []),
     )
@@ -66,16 +69,16 @@ def decode(
         rows = rows.withWatermark(TIME, f"{source.lateness // 1000} milliseconds")
     if advances:
         # An observation keeps the optimizer from moving the filter below the watermark, where no advance would arrive.
-        rows = rows.observe(
-            f"advances-{source.kind}-{source.topic}", F.count_if(F.col(ADVANCE).isNotNull()).alias("advances")
-        ).where(F.col(ADVANCE).isNull())
+        rows = rows.observe(f"advances-{label}", F.count_if(F.col(ADVANCE).isNotNull()).alias("advances")).where(
+            F.col(ADVANCE).isNull()
+        )
     if source.bad == "skip":
-        rows = rows.observe(bad_metric(source), F.count_if(bad.isNotNull()).alias("bad"))
+        rows = rows.observe(f"bad-{label}", F.count_if(bad.isNotNull()).alias("bad"))
     # Asked of every row, whatever columns are used: a decoder that nobody asks is pruned away, and its refusals with it.
     rows = rows.where(bad.isNull() if letters is None or source.bad != "dead" else _good(letters, source, bad))
     if newest and source.lateness is not None:
         # As a number: progress writes a timestamp without its fraction of a second.
-        rows = rows.observe(f"{NEWEST}{source.topic}", F.unix_micros(F.max(TIME)).alias("newest"))
+        rows = rows.observe(f"{NEWEST}{label}", F.unix_micros(F.max(TIME)).alias("newest"))
     columns = [F.col(path("_row", name)).alias(name) for name in source.columns]
     return rows.select(*columns, *source.hidden, *(("_offset", "_timestamp", DELETED) if source.kind == "table" else ()))
 
@@ -87,11 +90,6 @@ def _good(letters: jvm.DeadLetters, source: Source, cause: Column) -> Column:
 def fields_of(type: StructType) -> Fields:
     """As a source declares them."""
     return tuple((field.name, field.dataType.simpleString()) for field in type.fields)
-
-
-def bad_metric(source: Source) -> str:
-    """The name under which a query's progress counts the records of this source that were skipped."""
-    return f"bad-{source.kind}-{source.topic}"
 
 
 def _value(records: DataFrame, source: Source, advances: bool) -> Column:

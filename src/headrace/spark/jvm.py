@@ -290,10 +290,11 @@ def still_open(spark: SparkSession, end: Column, *, fails: bool) -> Column:
 
 
 def with_pulses(records: DataFrame, name: str, column: str) -> DataFrame:
-    """The records and, in the column, the times of a clock of that name."""
+    """The records and, in the column, the times of a clock of that name; the records may have some there themselves."""
     pulses = records.sparkSession.readStream.format("headrace.kernel.time.PulseSource").option("name", name).load()
-    empty = records.select("*", F.lit(None).cast("timestamp").alias(column))
-    return empty.unionByName(pulses, allowMissingColumns=True)
+    if column not in records.columns:
+        records = records.select("*", F.lit(None).cast("timestamp").alias(column))
+    return records.unionByName(pulses, allowMissingColumns=True)
 
 
 def pulse(spark: SparkSession, name: str, time: int) -> None:

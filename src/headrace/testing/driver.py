@@ -66,9 +66,12 @@ class Driver:
         self._specs = app.queries()
         self._spark = spark()
         self._log = uuid.uuid4().hex
+        self._clock = f"{self._log}/"
         self._folder = Path(tempfile.mkdtemp(prefix="headrace-"))
         self._now = at("00:00:00")
-        self._sources = {source.topic: source for spec in self._specs for source in spec.sources}
+        self._topics: dict[str, list[Source]] = {}
+        for source in dict.fromkeys(source for spec in self._specs for source in spec.sources):
+            self._topics.setdefault(source.topic, []).append(source)
         self._queries: dict[str, StreamingQuery] = {}
         self._batches: list[Batch] = []
         self._seen: dict[str, int] = {}
@@ -76,7 +79,9 @@ class Driver:
         self._paces = {spec.name: Pace(spec, _micros(self._now)) for spec in self._specs}
         jvm.memory_log_create(self._spark, self._log)
         now = F.col("_timestamp")
-        self._compiled = {spec.name: spark_compile.compile(spec, self._read, now=now) for spec in self._specs}
+        self._compiled = {
+            spec.name: spark_compile.compile(spec, self._read, now=now, clock=self._clock) for spec in self._specs
+        }
         self._schemas = {topic: self._compiled[spec.name].rows.schema for spec in self._specs for topic in spec.writes}
 
     @property
@@ -97,20 +102,21 @@ class Driver:
         They are read in one batch with all else that was fed since the last `cut` or `run`. `key` names the column that is
         the records' key, `at` is when they come: it moves the test's clock. In a text table a line of dashes ends a batch.
         """
-        source = self._source(topic)
+        sources = self._sources(topic)
         if at is not None:
             self._now = max(self._now, tables.at(at))
-        batches: list[list[Any]] = parse(rows, dict(source.fields)) if isinstance(rows, str) else [list(rows)]
+        types = {name: kind for source in sources for name, kind in source.fields}
+        batches: list[list[Any]] = parse(rows, types) if isinstance(rows, str) else [list(rows)]
         for number, batch in enumerate(batches):
             if number:
                 self.cut()
-            records = [self._record(source, row, key) for row in batch]
+            records = [self._record(sources, row, key) for row in batch]
             jvm.memory_log_append(self._spark, self._log, topic, records)
         return self
 
     def delete(self, topic: str, *keys: Any) -> Driver:
         """Appends records without a value: they delete the rows of these keys; a key is a value, or a dict of its columns."""
-        self._source(topic)
+        self._sources(topic)
         for key in keys:
             text = json.dumps(key, default=_json) if isinstance(key, Mapping) else str(key)
             jvm.memory_log_append(self._spark, self._log, topic, [(text.encode(), None, _micros(self._now), 0)])
@@ -139,12 +145,11 @@ class Driver:
             self._now = max(self._now, at(to))
         if duration is not None:
             self._now += timedelta(microseconds=micros(duration, what="duration", where=call_site().where))
-        far = {topic: _micros(self._now) for topic in self._sources}
+        for topic in self._topics:
+            jvm.memory_log_advance(self._spark, self._log, topic, _micros(self._now))
         for spec in self._specs:
             for source, time in self._paces[spec.name].pulses(_micros(self._now)).items():
-                far[source.topic] = max(far[source.topic], time)
-        for topic, time in far.items():
-            jvm.memory_log_advance(self._spark, self._log, topic, time)
+                jvm.pulse(self._spark, self._clock + spec.pulse(source), time)
         return self.run()
 
     def crash(self) -> Driver:
@@ -200,15 +205,15 @@ class Driver:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _source(self, topic: str) -> Source:
-        source = self._sources.get(topic)
-        if source is None:
+    def _sources(self, topic: str) -> list[Source]:
+        """Mostly one; more if a topic is declared more than once."""
+        if topic not in self._topics:
             raise PlanError(
                 f"the app does not read the topic {topic!r}",
                 where=call_site().where,
-                fix=f"it reads: {', '.join(sorted(self._sources))}",
+                fix=f"it reads: {', '.join(sorted(self._topics))}",
             )
-        return source
+        return self._topics[topic]
 
     def _read(self, source: Source) -> DataFrame:
         return memory.read(self._spark, source, self._log)
@@ -247,25 +252,26 @@ class Driver:
             query.stop()
         self._queries.clear()
 
-    def _record(self, source: Source, row: Any, key: str | None) -> tuple[bytes | None, bytes | None, int, int]:
+    def _record(self, sources: list[Source], row: Any, key: str | None) -> tuple[bytes | None, bytes | None, int, int]:
         if isinstance(row, Mapping):
             fields: Mapping[str, Any] = row  # pyright: ignore[reportUnknownVariableType]
-            if source.time is not None and fields.get(source.time) is not None:
-                when = fields[source.time]
-                fields = {**fields, source.time: at(when) if isinstance(when, str) else when}
-                if isinstance(fields[source.time], datetime):
-                    self._now = max(self._now, at(fields[source.time]))
-            self._known(source, (*fields, *([key] if key else [])))
-            name = fields.get(key) if key is not None else _key(source, fields)
-            value = _plain(fields["value"]) if source.format != "json" else json.dumps(fields, default=_json)
+            for column in {source.time for source in sources if source.time is not None}:
+                if (when := fields.get(column)) is not None:
+                    fields = {**fields, column: at(when) if isinstance(when, str) else when}
+                    if isinstance(fields[column], datetime):
+                        self._now = max(self._now, at(fields[column]))
+            self._known(sources, (*fields, *([key] if key else [])))
+            name = fields.get(key) if key is not None else _key(sources, fields)
+            value = _plain(fields["value"]) if sources[0].format != "json" else json.dumps(fields, default=_json)
             return None if name is None else str(name).encode(), _bytes(value), _micros(self._now), 0
         return None, _bytes(row), _micros(self._now), 0
 
-    def _known(self, source: Source, names: Iterable[str]) -> None:
+    def _known(self, sources: list[Source], names: Iterable[str]) -> None:
         """More columns than the schema's are fine in the log; in a test they are typos."""
+        columns = tuple(dict.fromkeys(column for source in sources for column in source.columns))
         for name in names:
-            if name not in source.columns:
-                raise unknown_column(name, source.columns, of=f"the stream {source.topic!r}", where=call_site().where)
+            if name not in columns:
+                raise unknown_column(name, columns, of=f"the stream {sources[0].topic!r}", where=call_site().where)
 
     def _written(self, topic: str) -> Iterable[tuple[str | None, Row | None]]:
         schema = self._schemas.get(topic)
@@ -286,11 +292,12 @@ def _row(value: bytes, schema: StructType) -> Row:
     return {name: at(cell) if name in times and cell is not None else cell for name, cell in row.items()}
 
 
-def _key(source: Source, fields: Mapping[str, Any]) -> Any:
+def _key(sources: list[Source], fields: Mapping[str, Any]) -> Any:
     """A table's records have its key as theirs."""
-    if len(source.key) < 2:
-        return fields.get(source.key[0]) if source.key else None
-    return json.dumps({name: fields.get(name) for name in source.key}, default=_json)
+    key = next((source.key for source in sources if source.key), ())
+    if len(key) < 2:
+        return fields.get(key[0]) if key else None
+    return json.dumps({name: fields.get(name) for name in key}, default=_json)
 
 
 def _bytes(value: Any) -> bytes | None:

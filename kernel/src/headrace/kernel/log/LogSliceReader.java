@@ -7,7 +7,7 @@ import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.unsafe.types.UTF8String;
 
 final class LogSliceReader implements PartitionReader<InternalRow> {
-  private static final int CREATE_TIME = 0;
+  private static final int LOG_APPEND_TIME = 1;
 
   private final UTF8String topic;
   private final List<LogRecord> records;
@@ -28,7 +28,7 @@ final class LogSliceReader implements PartitionReader<InternalRow> {
     LogRecord it = records.get(at);
     return new GenericInternalRow(
         new Object[] {
-          it.key(), it.value(), topic, it.partition(), it.offset(), it.micros(), CREATE_TIME, it.advance()
+          it.key(), it.value(), topic, it.partition(), it.offset(), it.micros(), LOG_APPEND_TIME, it.advance()
         });
   }
 
