@@ -17,6 +17,8 @@ import org.apache.spark.sql.types.*;
 
 /** The rows of a stream, one after the other, or the newest row of each key of a table. */
 record SqliteTable(String table, Shape shape, boolean create) implements SqliteEnd.Target {
+  private static final int EXACT_DIGITS = 15;
+
   @Override
   public String name() {
     return "the table " + table;
@@ -108,7 +110,8 @@ record SqliteTable(String table, Shape shape, boolean create) implements SqliteE
     if (type instanceof BooleanType || type instanceof IntegralType) return "INTEGER";
     if (type instanceof FloatType || type instanceof DoubleType) return "REAL";
     if (type instanceof BinaryType) return "BLOB";
-    // Decimals too: SQLite's own numbers would round them.
+    // Sent as text: a column of numbers makes one of it, exactly up to 15 digits. Longer ones would be rounded, and stay text.
+    if (type instanceof DecimalType decimal && decimal.precision() <= EXACT_DIGITS) return "NUMERIC";
     if (Cells.text(type) != null) return "TEXT";
     throw new RefusedException("the column " + shape.names().get(i) + " is a " + type.simpleString() + ": cast it to a string");
   }

@@ -1,5 +1,7 @@
 package headrace.kernel.sink;
 
+import static java.util.Comparator.comparing;
+import static java.util.Comparator.naturalOrder;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -24,6 +26,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.BeforeEach;
@@ -106,6 +109,45 @@ class SqliteEndTest {
   void ofARowOnlyTheLastChangeIsThere() throws SQLException {
     write(sink(end()), batch(0), line(1, "a", 0), line(2, "b", 0), line(1, "c", 0), line(2, null, 0), line(3, null, 0), line(3, "d", 0));
     assertEquals(Map.of(1, "c", 3, "d"), rows());
+  }
+
+  /** In the table as it is made now, and in one that was made with a column of text, which keeps what it has. */
+  @Test
+  void decimalsThatNumbersHoldExactlySortAsNumbers() throws SQLException {
+    StructType row = StructType.fromDDL("price decimal(15,2), total decimal(20,2), text string");
+    StructType line =
+        new StructType().add("key", "string").add("value", "string").add("route", "int").add("deleted", "boolean").add("row", row);
+    UnsafeProjection unsafe = UnsafeProjection.create(line);
+    List<String> prices = List.of("10.00", "9.50", "-2.25", "100.10", "9999999999999.99", "-0.01", "9999999999999.98");
+    InternalRow[] rows = prices.stream()
+        .map(price -> {
+          Object exact = Decimal.apply(new java.math.BigDecimal(price), 15, 2);
+          Object wide = Decimal.apply(new java.math.BigDecimal(price), 20, 2);
+          Object cells = new GenericInternalRow(new Object[] {exact, wide, UTF8String.fromString(price)});
+          return unsafe.apply(new GenericInternalRow(new Object[] {null, null, 0, false, cells})).copy();
+        })
+        .toArray(InternalRow[]::new);
+    for (String table : List.of("made", "older")) {
+      try (Connection connection = new JDBC().connect("jdbc:sqlite:" + file, new Properties())) {
+        if (table.equals("older")) {
+          connection.createStatement().execute("CREATE TABLE older (price TEXT PRIMARY KEY NOT NULL, total TEXT, text TEXT)");
+        }
+        SqliteEnd end = SqliteEnd.of("a sink", 0, table, file, table, row.json(), List.of("price"), true);
+        write(sink(end), batch(0), rows);
+        // The same once more: the key of a number is found again by its text.
+        write(sink(end), batch(1), rows);
+        List<String> found = new ArrayList<>();
+        try (ResultSet next = connection.createStatement().executeQuery("SELECT text, printf('%.2f', price), total FROM " + table + " ORDER BY price")) {
+          while (next.next()) {
+            found.add(next.getString(1));
+            assertEquals(next.getString(1), next.getString(2));
+            assertEquals(next.getString(1), next.getString(3));
+          }
+        }
+        List<String> sorted = prices.stream().sorted(table.equals("made") ? comparing(java.math.BigDecimal::new) : naturalOrder()).toList();
+        assertEquals(sorted, found);
+      }
+    }
   }
 
   @Test
