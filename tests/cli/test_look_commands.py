@@ -43,11 +43,11 @@ def test_check_finds_nothing_wrong_with_a_good_application(
     ("old", "new", "line", "words"),
     [
         ("min(price)", "min(prise)", 6, "no column 'prise'"),
-        ("min(price)", "minn(price)", 6, "minn"),
+        ("min(price)", "minn(price)", 6, "error: there is no function minn()"),
         ("min(price)", "sum(symbol || 'x' > at)", 6, "data type mismatch"),
-        ("price double", "price dubble", 5, "dubble"),
+        ("price double", "price dubble", 5, "error: the schema's field 'price' has an unknown type: 'dubble'"),
         ('"5 seconds"', '"5 secs ago"', 6, "is not a duration"),
-        ("hr.tumbling", "hr.tumble", 6, "has no attribute 'tumble'"),
+        ("hr.tumbling", "hr.tumble", 6, "error: headrace has no 'tumble'"),
         ('agg(low="min(price)")', 'agg(low="min(price)"', 6, "SyntaxError"),
     ],
 )
