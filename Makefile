@@ -4,7 +4,7 @@ PYTHON ?= python3
 UV := .tools/bin/uv
 RUN := .venv/bin
 
-.PHONY: setup demo test soak faults lint bench kernel lock clean
+.PHONY: setup demo test soak faults fuzz lint bench kernel lock clean
 
 setup: .venv/.done
 
@@ -47,6 +47,10 @@ soak: setup
 # Breaks it on purpose, for about an hour and a half.
 faults: setup
 	@$(RUN)/python -m faults
+
+# Random programs against an interpreter, until something differs or they are through; see fuzz/.
+fuzz: setup
+	@$(RUN)/python -m fuzz
 
 bench: setup
 	@$(RUN)/python -m bench

@@ -1,0 +1,1 @@
+"""Random programs over random histories, compared with an interpreter that shares no code with the product."""

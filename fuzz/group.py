@@ -1,0 +1,58 @@
+"""Programs that share their sources, a history and its cuts, so that they run together."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fuzz import generate, histories, interpreter, run
+from fuzz.histories import Cuts, History
+from fuzz.programs import SECOND, Program
+from fuzz.run import Case, Difference
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    seed: int
+    programs: tuple[Program, ...]
+    history: History
+    cuts: tuple[Cuts, ...]
+    tame: bool
+
+
+def make(seed: int, size: int) -> Group:
+    chance = random.Random(seed)
+    unit = chance.choice([SECOND, SECOND, 3_600 * SECOND])
+    tame, open = chance.random() < 0.7, chance.random() < 0.25
+    sources = generate.sources(chance, unit)
+    programs = tuple(generate.program(chance, sources, unit, f"out{number}") for number in range(size))
+    history = histories.history(chance, sources, unit, tame=tame, size=chance.choice([30, 60, 90]), open=open)
+    first = histories.whole(history) if chance.random() < 0.5 else histories.cuts(chance, history, 2, False)
+    return Group(seed, programs, history, (first, histories.cuts(chance, history, 3, True)), tame)
+
+
+def differences(group: Group, check: run.Check = run.check) -> Iterator[Difference]:
+    """One of each program at most: the first."""
+    wrong: set[int] = set()
+    for program in group.programs:
+        if group.tame and (found := cut_counts(program, group)) is not None:
+            wrong.add(id(program))
+            yield found
+    for cuts in group.cuts:
+        for found in check([p for p in group.programs if id(p) not in wrong], group.history, cuts):
+            if id(found.case.program) not in wrong:
+                wrong.add(id(found.case.program))
+                yield found
+
+
+def cut_counts(program: Program, group: Group) -> Difference | None:
+    """Over a tame history the interpreter must say the same for every cut, or its own word is worth nothing."""
+    if any(node.verb == "dedupe" and node["within"] is not None for node in program.nodes()):
+        # How long an event is remembered beyond `within` depends on when the watermark moves.
+        return None
+    for topic, node in program.outputs:
+        one, other = (interpreter.Interpreter(group.history, cuts).rows(node) for cuts in (group.cuts[0], group.cuts[-1]))
+        if what := run.difference(node, one, other):
+            return Difference(Case(program, group.history, group.cuts[-1]), topic, what, kind="cuts")
+    return None

@@ -1,0 +1,55 @@
+"""A short run of `make fuzz`: a few programs that are always the same, a few that are new each time."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from fuzz import group, report, run, shrink
+from fuzz.programs import Program, printed
+
+SEED = random.SystemRandom().randrange(1 << 30)
+
+
+@pytest.mark.parametrize("seed", [7, SEED])
+def test_programs_say_what_the_interpreter_says_however_they_are_cut(seed: int) -> None:
+    wrong = [report.text(found, seed) for found in group.differences(group.make(seed, 8))]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_program_is_accepted_and_the_interpreter_says_the_same_for_every_cut() -> None:
+    for seed in range(SEED, SEED + 20):
+        made = group.make(seed, 10)
+        for program in made.programs:
+            text = printed([program])
+            scope: dict[str, object] = {}
+            exec(compile(text, f"<seed {seed}>", "exec"), scope)
+            scope["app"].queries()  # type: ignore[attr-defined]
+            if made.tame:
+                assert group.cut_counts(program, made) is None, f"seed {seed}\n{text}"
+
+
+def test_a_wrong_program_is_made_small() -> None:
+    """As if every program with a window were wrong as soon as it has an event of the key d."""
+    made = group.make(11, 30)
+    program = next(program for program in made.programs if len(program.nodes()) > 4 and _windows(program))
+    tries = 0
+
+    def check(case: run.Case) -> run.Difference | None:
+        nonlocal tries
+        tries += 1
+        keys = [record.row["k"] for record in case.history.records if record.row is not None and "k" in record.row]
+        return run.Difference(case, "out", "wrong") if _windows(case.program) and "d" in keys else None
+
+    first = check(run.Case(program, made.history, made.cuts[1]))
+    assert first is not None
+    small = shrink.shrink(first, check, 10)
+    assert len(small.case.history.records) == 1
+    assert len(small.case.program.nodes()) < len(program.nodes())
+    assert not small.case.cuts.crashes
+    assert tries < 200
+
+
+def _windows(program: Program) -> bool:
+    return any(node.verb == "window" for node in program.nodes())
