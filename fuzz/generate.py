@@ -10,6 +10,7 @@ from fuzz import aggregates, expressions
 from fuzz.programs import COLORS, SECOND, STREAM, THINGS, Node, Program, Window
 
 HOUR = 3_600 * SECOND
+_PLAIN = ("stream", "where", "select", "with_columns", "split", "drop")
 ZONES = ("UTC", "Europe/Berlin", "America/New_York")
 
 
@@ -97,13 +98,13 @@ class Maker:
         return node
 
     def one_stateless(self, node: Node) -> Node:
-        verbs = ["where", "where", "with_columns", "select"]
+        verbs = ["where", "where", "with_columns", "select", "split", "drop"]
         plain = set(STREAM) <= set(node.columns)
         if plain and all(below.verb in ("stream", "where") for below in _below(node)):
             verbs += ["merge"]
         if expressions.of_type(node.columns, "array<string>") and "tags" in node.columns:
             verbs += ["explode"]
-        if plain and all(below.verb in ("stream", "where", "select", "with_columns") for below in _below(node)):
+        if plain and all(below.verb in _PLAIN for below in _below(node)):
             # Behind others it is not said which of two events is the first: of several topics, of a join, of an exploded array.
             verbs += ["dedupe", "dedupe"]
         match self.chance.choice(verbs):
@@ -111,6 +112,13 @@ class Maker:
                 return _next(node, "where", condition=expressions.condition(self.chance, node.columns))
             case "with_columns":
                 return self.with_columns(node)
+            case "split":
+                return _next(node, "split", condition=expressions.condition(self.chance, node.columns), part=self.pick(0, 1))
+            case "drop":
+                names = [name for name in node.columns if name not in (*node.key, "n", "k", "g", "v", "tags")]
+                dropped = self.chance.choice(names) if len(names) > 1 else None
+                columns = {name: kind for name, kind in node.columns.items() if name != dropped}
+                return _next(node, "drop", columns=columns, dropped=dropped) if dropped else self.with_columns(node)
             case "select":
                 dropped = self.chance.choice(
                     [name for name in node.columns if name not in (*node.key, "n", "k", "g")] or [None]

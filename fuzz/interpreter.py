@@ -29,6 +29,14 @@ class Interpreter:
         result = self._result(node)
         return [event.row for event in result] if isinstance(result, list) else list(result.rows().values())
 
+    def late(self, node: Node) -> int | None:
+        """How many times an event missed a window, if the query is one that drops nothing else."""
+        below = list(_below(node))
+        if node.verb != "window" or any(one.verb in ("window", "join", "dedupe", "lookup") for one in below[1:]):
+            return None
+        query = Query(node, self._history, self._cuts)
+        return sum(1 for _ in windowing.missed(node["window"], query.result(node.input), query.clock))
+
     def _result(self, end: Node) -> Stream | Table:
         query = Query(end, self._history, self._cuts)
         query.behind = {id(node): self._result(node) for node in query.cut}
@@ -50,11 +58,11 @@ class Query:
         closing = [node["close_after"] for node in sources if node.options.get("close_after") is not None]
         topics = [node["topic"] for node in sources]
         lateness = lateness if self._watermarked else {}
-        self._clock: Clock = clock.clock(history, cuts, topics, lateness, max(closing, default=None))
+        self.clock: Clock = clock.clock(history, cuts, topics, lateness, max(closing, default=None))
         # What comes out of another query's topic is in time: that query has judged it, and writes it in the order of time.
         self._gated = not self.cut
         if self.cut:
-            self._clock.late, self._clock.ends = [0], [0]
+            self.clock.late, self.clock.ends = [0], [0]
 
     def _nodes(self, node: Node, seen: set[int]) -> Iterator[Node]:
         if id(node) in seen:
@@ -80,7 +88,7 @@ class Query:
         match node.verb:
             case "stream":
                 return [
-                    Event(record.row, record.time, self._clock.batch_of[place], (place,))
+                    Event(record.row, record.time, self.clock.batch_of[place], (place,))
                     for place, record in enumerate(self._history.records)
                     if record.topic == node["topic"] and record.row is not None
                 ]
@@ -91,6 +99,10 @@ class Query:
                 if table:
                     return tables.mapped(inputs[0], lambda row: row if condition.value(row) is True else None)
                 return [event for event in inputs[0] if condition.value(event.row) is True]
+            case "split":
+                return [event for event in inputs[0] if (node["condition"].value(event.row) is True) == (node["part"] == 0)]
+            case "drop":
+                return [_with(event, {name: event.row[name] for name in node.columns}) for event in inputs[0]]
             case "select" | "with_columns":
 
                 def projected(row: Row) -> Row:
@@ -115,7 +127,7 @@ class Query:
             case "window":
                 return self._windows(node, inputs[0])
             case "late":
-                late = windowing.missed(node["window"], inputs[0], self._clock)
+                late = windowing.missed(node["window"], inputs[0], self.clock)
                 return [_with(one.event, {**one.event.row, **_bounds(one.start, one.end), "late_by": one.by}) for one in late]
             case "agg":
                 return self._running(node, inputs[0])
@@ -145,7 +157,7 @@ class Query:
         upserts = [
             Version(
                 (place,),
-                self._clock.batch_of[place],
+                self.clock.batch_of[place],
                 record.time,
                 place if version is None or record.row is None else record.row[version],
                 (record.key,),
@@ -180,7 +192,7 @@ class Query:
         for event in events:
             by_key.setdefault(tuple(event.row[name] for name in key), []).append(event)
         gated = self._gated and not any(below.verb == "join" for below in _below(node))
-        found = windowing.results(window, emit, by_key, self._clock, gated)
+        found = windowing.results(window, emit, by_key, self.clock, gated)
         made: list[tuple[windowing.Result, Row]] = []
         for result in found:
             values = _aggregated(node, [event.row for event in sorted(result.events, key=lambda event: event.order)])
@@ -203,9 +215,9 @@ class Query:
         for event in sorted(events, key=lambda event: (event.batch, event.order)):
             while batch < event.batch:
                 if node["within"] is not None and batch >= 0:
-                    remembered = {key: end for key, end in remembered.items() if end > self._clock.ends[batch]}
+                    remembered = {key: end for key, end in remembered.items() if end > self.clock.ends[batch]}
                 batch += 1
-            if self._watermarked and event.time <= self._clock.late[event.batch]:
+            if self._watermarked and event.time <= self.clock.late[event.batch]:
                 continue
             key = tuple(event.row[name] for name in node["by"])
             if key not in remembered:
@@ -214,7 +226,7 @@ class Query:
 
     def _joined(self, node: Node, lefts: Stream, rights: Stream) -> Iterator[Event]:
         on, within, how = node["on"], node["within"], node["how"]
-        lefts, rights = ([e for e in side if e.time > self._clock.late[e.batch]] for side in (lefts, rights))
+        lefts, rights = ([e for e in side if e.time > self.clock.late[e.batch]] for side in (lefts, rights))
         mine = [name for name in node.inputs[0].columns if name not in on]
         theirs = [name for name in node.inputs[1].columns if name not in on]
         met: set[int] = set()
@@ -234,7 +246,7 @@ class Query:
                     yield Event(row(left, right), time, batch, (*left.order, *right.order))
         for side, kinds, left in ((lefts, ("left", "full"), True), (rights, ("right", "full"), False)):
             for event in side if how in kinds else ():
-                batch = self._clock.ended(event.time + within + 1, event.batch)
+                batch = self.clock.ended(event.time + within + 1, event.batch)
                 if id(event) not in met and batch is not None:
                     yield Event(row(event, None) if left else row(None, event), event.time, batch, event.order)
 
@@ -252,7 +264,7 @@ class Query:
                     if change.key == key and change.order <= event.order:
                         found = change.after
             else:
-                batch = self._clock.ended(event.time, event.batch)
+                batch = self.clock.ended(event.time, event.batch)
                 if batch is None:
                     continue
                 found = self._as_of(node.inputs[1], event.time, batch).get(key) if None not in key else None

@@ -145,6 +145,10 @@ def _call(node: Node, names: Mapping[int, str]) -> str:
             return f"select({', '.join([*map(repr, node['kept']), *_named(node['named'])])})"
         case "with_columns":
             return f"with_columns({', '.join(_named(node['named']))})"
+        case "split":
+            return f"split({_quoted(node['condition'].text)})[{node['part']}]"
+        case "drop":
+            return f"drop({node['dropped']!r})"
         case "explode":
             return f"explode('tags', name={node['name']!r})"
         case "merge":

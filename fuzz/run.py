@@ -80,8 +80,12 @@ def run(programs: Sequence[Program], history: History, cuts: Cuts) -> list[Diffe
         for program in programs:
             case = Case(program, history, cuts)
             for topic, node in program.outputs:
-                what = difference(node, written(driver, topic, node), Interpreter(history, cuts).rows(node))
+                meant = Interpreter(history, cuts)
+                what = difference(node, written(driver, topic, node), meant.rows(node))
                 found += [Difference(case, topic, what)] if what else []
+                late = meant.late(node)
+                if late is not None and late != (counted := driver.total(topic).late):
+                    found.append(Difference(case, topic, f"{late} late, and {counted} are counted", "late"))
         return found
 
 
@@ -142,7 +146,7 @@ def _untold(node: Node) -> set[str]:
     """Columns that depend on the batches, as documented."""
     found: set[str] = set()
     below = node
-    while below.verb in ("where", "with_columns", "select"):
+    while below.verb in ("where", "with_columns", "select", "split", "drop"):
         below = below.input
     if below.verb == "window" and below["window"].kind == "sliding" and below["emit"] == "updates":
         # The windows behind the newest event come later than the others, and then they are final.

@@ -112,7 +112,7 @@ def _rebuilt(node: Node, made: dict[int, Node]) -> Node:
     if "kept" in options:
         options["kept"] = [name for name in options["kept"] if name in columns]
     key = node.key if all(name in columns for name in node.key) else ()
-    if node.verb in ("where", "with_columns", "select", "dedupe", "merge", "explode"):
+    if node.verb in ("where", "with_columns", "select", "split", "drop", "dedupe", "merge", "explode"):
         key = inputs[0].key if all(name in columns for name in inputs[0].key) else ()
     made[id(node)] = Node(node.verb, inputs, columns, key, node.kind, node.unique, options)
     return made[id(node)]
