@@ -28,8 +28,7 @@ def make(seed: int, size: int) -> Group:
     sources = generate.sources(chance, unit)
     programs = tuple(generate.program(chance, sources, unit, f"out{number}") for number in range(size))
     history = histories.history(chance, sources, unit, tame=tame, size=chance.choice([30, 60, 90]), open=open)
-    first = histories.whole(history) if chance.random() < 0.5 else histories.cuts(chance, history, 2, False)
-    return Group(seed, programs, history, (first, histories.cuts(chance, history, 3, True)), tame)
+    return Group(seed, programs, history, (histories.whole(history), histories.cuts(chance, history, 2, True)), tame)
 
 
 def differences(group: Group, check: run.Check = run.check) -> Iterator[Difference]:

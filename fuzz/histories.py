@@ -104,7 +104,7 @@ def history(chance: random.Random, sources: Sequence[Node], unit: int, *, tame: 
     newest = {node["topic"]: now for node in sources}
     parts: list[tuple[Record, ...]] = []
     barriers: list[Barrier] = []
-    count = chance.randint(1, 3)
+    count = chance.choice([1, 1, 1, 2])
     for index in range(count):
         part: list[Record] = []
         for position in range(size // count):

@@ -42,6 +42,14 @@ class Difference:
 Check = Callable[[Sequence[Program], History, Cuts], list[Difference]]
 
 
+_QUICK = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""A few records are interpreted sooner than code for them is compiled."""
+
+
 def start() -> None:
     """A Spark session that spends little on each of many small queries, with its files in memory where possible."""
     if Path("/dev/shm").is_dir() and os.access("/dev/shm", os.W_OK):
@@ -49,8 +57,8 @@ def start() -> None:
     log = Path(tempfile.mkdtemp(prefix="headrace-fuzz-")) / "spark.log"
     atexit.register(shutil.rmtree, log.parent, ignore_errors=True)
     # Code that is generated for a query is used a few times only: C1 is enough for the rest.
-    quick = ("-XX:TieredStopAtLevel=1",)
-    session("headrace-fuzz", master="local[2,4]", jars=tuple(jars.connector_jars()), log=log, java_options=quick)
+    quick = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m")
+    session("headrace-fuzz", master="local[2,4]", jars=tuple(jars.connector_jars()), log=log, java_options=quick, more=_QUICK)
 
 
 def check(programs: Sequence[Program], history: History, cuts: Cuts, how: Check | None = None) -> list[Difference]:

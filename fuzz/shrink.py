@@ -47,6 +47,10 @@ def _programs(case: Case) -> Iterator[Case]:
     if len(outputs) > 1:
         for output in outputs:
             yield replace(case, program=Program((output,)))
+    for topic, end in outputs:
+        # What comes before the last verb, of whatever kind.
+        for source in (source for source in end.inputs if source.inputs):
+            yield replace(case, program=Program(((topic, source),)))
     for node in reversed(case.program.nodes()):
         for source in node.inputs:
             if (

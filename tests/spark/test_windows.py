@@ -142,7 +142,7 @@ def ticking(spans: Callable[[int], Iterator[Span]], tick: int) -> Model:
                 empty = any(not open.pop(span) for span in ended)
                 out += [Told(*span, tuple(sorted(values)), False) for span, values in open.items() if on(moment, tick)]
                 now = moment if now is None else max(now, moment)
-                if empty and not waiting and not any(open.values()):
+                if empty and not any(open.values()):
                     open, now = {}, None
         return out, late
 

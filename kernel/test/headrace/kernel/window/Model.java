@@ -127,9 +127,8 @@ final class Model {
       if (last) toldOpen.remove(span);
       else toldOpen.put(span, results(in(span, at)));
     }
-    boolean waits = events.stream().anyMatch(event -> event.time() >= at);
-    boolean open = windows(events).stream().anyMatch(span -> span.end() > at);
-    if (!idle || waits || open) return;
+    List<Event> passed = events.stream().filter(event -> event.time() < at).toList();
+    if (!idle || windows(passed).stream().anyMatch(span -> span.end() > at)) return;
     forgotten = at;
     toldOpen.forEach((span, results) -> told.add(Outcome.line(key, span, results, false, true, at)));
     toldOpen.clear();

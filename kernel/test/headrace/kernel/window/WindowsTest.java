@@ -132,13 +132,12 @@ class WindowsTest {
   }
 
   @Test
-  void aKeyThatWaitsIsNotForgotten() {
+  void whatHasComeEarlyKeepsNoKeyKnown() {
     Story story = new Story(Frames.fixed(10 * MS, 10 * MS, 0), Emit.EVERY, 10);
     List<String> told = story.batch(40, event(1, 1), event(35, 2), event(41, 3));
     List<String> expected =
         List.of(
-            "k [0, 10) final [1, 1, [1]] @10", "k [10, 20) final [0, null, []] @20", "k [20, 30) final [0, null, []] @30",
-            "k [30, 40) final [1, 2, [2]] @40");
+            "k [0, 10) final [1, 1, [1]] @10", "k [10, 20) final [0, null, []] @20", "k [30, 40) final [1, 2, [2]] @40");
     assertEquals(expected, told);
   }
 
