@@ -1,4 +1,4 @@
-"""A short run of `make fuzz`: a few programs that are always the same, a few that are new each time."""
+"""A short run of `make fuzz`: a few programs that are always the same, and new ones that are only built and interpreted."""
 
 from __future__ import annotations
 
