@@ -13,6 +13,7 @@ from fuzz.programs import Program, printed
 SEED = random.SystemRandom().randrange(1 << 30)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("seed", [100])
 def test_programs_say_what_the_interpreter_says_however_they_are_cut(seed: int) -> None:
     made = group.make(seed, 10)
