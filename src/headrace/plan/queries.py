@@ -290,7 +290,9 @@ def state_shape(node: Node) -> str | None:
             )
         case Lookup():
             history = f" for {durations.text(node.history)}" if node.as_of == "event_time" else ""
-            return f"lookup {node.how} on {pairs_text(node.on)} as of {node.as_of.replace('_', ' ')}{history}{_of(node)}"
+            # What its tables are computed from waits for the watermark: state that other readers of them do not have.
+            waits = " in order of time" if history and _computed(node.table) else ""
+            return f"lookup {node.how} on {pairs_text(node.on)} as of {node.as_of.replace('_', ' ')}{history}{waits}{_of(node)}"
         case TableJoin():
             return f"table join {node.how} on {pairs_text(node.on)}{_of(node)}"
         case TableAggregate():
@@ -299,6 +301,12 @@ def state_shape(node: Node) -> str | None:
             return f"table aggregate {what}{by}{_of(node)}"
         case _:
             return None
+
+
+def _computed(table: Node) -> bool:
+    while isinstance(table, Filter | Project):
+        table = table.input
+    return isinstance(table, TableJoin | TableAggregate)
 
 
 def pairs_text(pairs: Sequence[tuple[str, str]]) -> str:

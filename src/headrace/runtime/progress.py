@@ -141,8 +141,12 @@ def _watermark(progress: dict[str, Any]) -> str | None:
 
 def _newest(progress: dict[str, Any]) -> dict[str, int]:
     observed: dict[str, dict[str, Any]] = progress.get("observedMetrics") or {}
-    times = {name.removeprefix(NEWEST): metrics.get("newest") for name, metrics in observed.items() if name.startswith(NEWEST)}
-    return {topic: int(time) for topic, time in times.items() if time is not None}
+    newest: dict[str, int] = {}
+    for name, metrics in observed.items():
+        if name.startswith(NEWEST) and (time := metrics.get("newest")) is not None:
+            label = name.removeprefix(NEWEST).partition("-")[2]
+            newest[label] = max(newest.get(label, 0), int(time))
+    return newest
 
 
 def _observed(progress: dict[str, Any], name: str) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -39,7 +39,7 @@ from headrace.plan.queries import QuerySpec
 from headrace.spark import encode, functions, joins, jvm, lanes, tables, windows
 from headrace.spark.columns import column
 from headrace.spark.decode import ADVANCE, decode, fields_of
-from headrace.spark.tables import Kernel, Table
+from headrace.spark.tables import Kernel, Steps, Table
 
 Read = Callable[[Source], DataFrame]
 
@@ -84,7 +84,8 @@ def compile(spec: QuerySpec, read: Read, *, realtime: bool = False, now: Column 
 
     `clock` is what the names of the query's clocks begin with, if another run of it is in the same Spark.
     """
-    kernel = Kernel(spec.mode, at_once=realtime)
+    places = any(isinstance(node, Changes) for node in walk(spec.node))
+    kernel = Kernel(spec.mode, at_once=realtime, places=places)
     ends = (spec.node, *(write.node for write in spec.late))
     newest = spec.paced or sum(source.lateness is not None for source in spec.sources) > 1
     found = [] if all(source.bad != "dead" for source in spec.sources) else [jvm.DeadLetters(spec.name)]
@@ -124,13 +125,32 @@ class Inputs:
 def _rows(ends: tuple[Node, ...], inputs: Inputs, kernel: Kernel) -> list[DataFrame]:
     nodes = {id(node): node for end in ends for node in walk(end)}
     watermark = any(_needs_watermark(node) for node in nodes.values())
-    built = _Built(inputs, kernel, watermark, {}, {}, {})
+    built = _Built(inputs, kernel, watermark, _followed(ends, nodes.values()))
     for node in nodes.values():
         try:
             built.add(node)
         except PySparkException as e:
             raise PlanError(explain(e), where=node.where) from e
-    return [tables.flat(end, built.changes(end)) if id(end) in built.tables else built.frame(end) for end in ends]
+    return [built.end(end) for end in ends]
+
+
+def _followed(ends: Iterable[Node], nodes: Iterable[Node]) -> dict[int, set[Steps]]:
+    """How finely each table is followed: to whom history counts, every version does, wherever the batches begin and end.
+
+    Where a table is written, and for a join as of arrival, it is enough to be right at the end of each batch, and quicker.
+    """
+    steps: dict[int, set[Steps]] = {id(end): {"batch"} for end in ends}
+    for node in reversed(list(nodes)):
+        wanted = steps.setdefault(id(node), set())
+        match node:
+            case Changes():
+                steps.setdefault(id(node.input), set()).add("record")
+            case Lookup():
+                steps.setdefault(id(node.table), set()).add("moment" if node.as_of == "event_time" else "batch")
+            case _:
+                for source in inputs(node):
+                    steps.setdefault(id(source), set()).update(wanted)
+    return steps
 
 
 def _needs_watermark(node: Node) -> bool:
@@ -154,57 +174,83 @@ class _Built:
     inputs: Inputs
     kernel: Kernel
     watermark: bool
-    frames: dict[int, DataFrame]
-    tables: dict[int, Table]
-    exact: dict[tuple[int, bool], Table]
+    followed: dict[int, set[Steps]]
+    frames: dict[int, DataFrame] = field(default_factory=dict[int, DataFrame])
+    tables: dict[tuple[int, Steps], Table] = field(default_factory=dict[tuple[int, Steps], Table])
+    raw: dict[int, Table] = field(default_factory=dict[int, Table])
+    decoded: list[Source] = field(default_factory=list[Source])
 
     def frame(self, node: Node) -> DataFrame:
         return self.frames[id(node)]
 
-    def table(self, node: Node) -> Table:
-        return self.tables[id(node)]
+    def end(self, node: Node) -> DataFrame:
+        """What is written."""
+        if id(node) in self.frames:
+            return self.frame(node)
+        return tables.flat(node, self.changes(node, "record") if id(node) in self.raw else self.changes(node, "batch"))
 
-    def changes(self, node: Node, *, net: bool = False) -> Table:
-        """With the row before; made once, whoever asks. Joins and aggregates need only the `net` ones of a batch."""
-        if not self.table(node).raw:
-            return self.table(node)
-        if (id(node), net) not in self.exact:
-            self.exact[id(node), net] = tables.newest(self.table(node), node, self.kernel, net=net)
-        return self.exact[id(node), net]
+    def table(self, node: Node, steps: Steps) -> Table:
+        """As upserts, if it is nothing but these; else its changes."""
+        return self.raw[id(node)] if id(node) in self.raw else self.tables[id(node), steps]
 
-    def side(self, node: Node, on: Iterable[str]) -> Table:
+    def changes(self, node: Node, steps: Steps) -> Table:
+        """With the row before; made once, whoever asks."""
+        if (id(node), steps) not in self.tables:
+            self.tables[id(node), steps] = tables.newest(self.raw[id(node)], node, self.kernel, steps)
+        return self.tables[id(node), steps]
+
+    def side(self, node: Node, on: Iterable[str], steps: Steps) -> Table:
         """One side of a join of tables: where it is joined on its own key, the join keeps its newest row itself."""
-        table = self.table(node)
-        return table if table.raw and not table.null_keys and set(on) == set(node.key) else self.changes(node, net=True)
+        raw = self.raw.get(id(node)) if steps == "batch" else None
+        return raw if raw is not None and not raw.null_keys and set(on) == set(node.key) else self.changes(node, steps)
 
     def add(self, node: Node) -> None:
         if node.udfs:
-            source = inputs(node)[0]
-            known = self.table(source).frame if id(source) in self.tables else self.frame(source)
-            functions.register(known.sparkSession, node.udfs, node.where)
-        made = self._table(node) if node.kind == "table" else None
-        if made is not None:
-            self.tables[id(node)] = made
-        else:
+            functions.register(self._session(inputs(node)[0]), node.udfs, node.where)
+        if node.kind == "stream":
             self.frames[id(node)] = self._frame(node)
+        elif (raw := self._raw(node)) is not None:
+            self.raw[id(node)] = raw
+        else:
+            for steps in sorted(self.followed[id(node)]):
+                made = self._table(node, steps)
+                if made is None:
+                    self.frames[id(node)] = self._frame(node)
+                    break
+                self.tables[id(node), steps] = made
 
-    def _table(self, node: Node) -> Table | None:
-        """None for what Spark aggregates itself: rows that replace each other, without the ones before."""
+    def _session(self, node: Node) -> SparkSession:
+        if id(node) in self.frames:
+            return self.frame(node).sparkSession
+        return self.table(node, min(self.followed[id(node)])).frame.sparkSession
+
+    def _raw(self, node: Node) -> Table | None:
+        """Upserts as they come, and what only looks at one of them."""
         match node:
             case Source():
-                return tables.upserts(self._decoded(node), node)
+                return tables.upserts(self._decoded(node), node, places=self.kernel.places)
             case AsTable():
-                return tables.upserts(self.frame(node.input), node)
-            case Filter() if id(node.input) in self.tables:
-                return tables.filter(node, self.table(node.input))
-            case Project() if id(node.input) in self.tables:
-                return tables.project(node, self.table(node.input))
+                return tables.upserts(self.frame(node.input), node, places=self.kernel.places)
+            case Filter() if id(node.input) in self.raw:
+                return tables.filter(node, self.raw[id(node.input)])
+            case Project() if id(node.input) in self.raw:
+                return tables.project(node, self.raw[id(node.input)])
+            case _:
+                return None
+
+    def _table(self, node: Node, steps: Steps) -> Table | None:
+        """None for what Spark aggregates itself: rows that replace each other, without the ones before."""
+        match node:
+            case Filter() if id(node.input) not in self.frames:
+                return tables.filter(node, self.table(node.input, steps))
+            case Project() if id(node.input) not in self.frames:
+                return tables.project(node, self.table(node.input, steps))
             case TableJoin():
-                left = self.side(node.left, (mine for mine, _ in node.on))
-                right = self.side(node.right, (theirs for _, theirs in node.on))
-                return tables.join(node, left, right, self.kernel)
+                left = self.side(node.left, (mine for mine, _ in node.on), steps)
+                right = self.side(node.right, (theirs for _, theirs in node.on), steps)
+                return tables.join(node, left, right, self.kernel, steps)
             case TableAggregate():
-                return tables.aggregate(node, self.changes(node.input, net=True), self.kernel)
+                return tables.aggregate(node, self.changes(node.input, steps), self.kernel, steps)
             case _:
                 return None
 
@@ -220,7 +266,8 @@ class _Built:
             case Project():
                 rows, results = self._guarded(node, [text for _, text in node.items])
                 named = [result.alias(name) for result, (name, _) in zip(results, node.items, strict=True)]
-                return rows.select(*named, *node.hidden)
+                made = rows.select(*named, *node.hidden)
+                return windows.untimed(made) if any(TIME in text.lower() for _, text in node.items) else made
             case Explode():
                 kept = [column(name) for name in node.columns if name != node.name]
                 rows, (several,) = self._guarded(node, [node.expression])
@@ -237,11 +284,12 @@ class _Built:
             case Lookup():
                 base = lanes.shared(node)
                 if base is None:
-                    return tables.lookup(node, frame(node.stream), self.table(node.table), self.kernel)
+                    table = self.table(node.table, "moment" if node.as_of == "event_time" else "batch")
+                    return tables.lookup(node, frame(node.stream), table, self.kernel)
                 both, inside, table = lanes.lanes(node, base, frame(base))
                 return tables.lookup(node, both, table, self.kernel, inside)
             case Changes():
-                return tables.changes(node, self.changes(node.input))
+                return tables.changes(node, self.changes(node.input, "record"))
             case Dedupe():
                 return _dedupe(node, frame(node.input))
             case KeyBy():
@@ -260,6 +308,8 @@ class _Built:
 
     def _decoded(self, source: Source) -> DataFrame:
         records, label = self.inputs.read(source), self.inputs.label(source)
+        number = len(self.decoded)
+        self.decoded.append(source)
         if source.origin is not None:
             (rows,) = _rows((source.origin,), self.inputs, Kernel("update"))
             source = replace(source, fields=fields_of(rows.select(*map(column, source.origin.columns)).schema))
@@ -267,6 +317,7 @@ class _Built:
             records,
             source,
             label=label,
+            number=number,
             watermark=self.watermark,
             now=self.inputs.now,
             newest=self.inputs.newest,
@@ -285,7 +336,7 @@ def _apply(node: Apply, frame: DataFrame) -> DataFrame:
             where=node.where,
             fix=f"keep {TIME}, and name the columns it returns: apply(f, columns=[…])",
         )
-    return result.select(*map(column, node.columns), TIME)
+    return windows.untimed(result.select(*map(column, node.columns), TIME))
 
 
 def _dedupe(node: Dedupe, frame: DataFrame) -> DataFrame:

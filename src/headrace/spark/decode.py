@@ -25,6 +25,7 @@ def decode(
     source: Source,
     *,
     label: str,
+    number: int,
     watermark: bool,
     now: Column | None = None,
     newest: bool = False,
@@ -34,7 +35,8 @@ def decode(
 
     `label` names the source in progress. `now` is when a record is processed; without it, when its batch began. With `newest`,
     progress says how far events are.
-    `letters` takes what can't be decoded, where the source has it so.
+    `letters` takes what can't be decoded, where the source has it so. `number` is that of the source in its query, which names
+    what is observed: a topic can be read as several sources.
     """
     advances = ADVANCE in records.columns
     rows = records.select(
@@ -69,18 +71,19 @@ def decode(
         rows = rows.withWatermark(TIME, f"{source.lateness // 1000} milliseconds")
     if advances:
         # An observation keeps the optimizer from moving the filter below the watermark, where no advance would arrive.
-        rows = rows.observe(f"advances-{label}", F.count_if(F.col(ADVANCE).isNotNull()).alias("advances")).where(
+        rows = rows.observe(f"advances-{number}", F.count_if(F.col(ADVANCE).isNotNull()).alias("advances")).where(
             F.col(ADVANCE).isNull()
         )
     if source.bad == "skip":
-        rows = rows.observe(f"bad-{label}", F.count_if(bad.isNotNull()).alias("bad"))
+        rows = rows.observe(f"bad-{number}", F.count_if(bad.isNotNull()).alias("bad"))
     # Asked of every row, whatever columns are used: a decoder that nobody asks is pruned away, and its refusals with it.
     rows = rows.where(bad.isNull() if letters is None or source.bad != "dead" else _good(letters, source, bad))
     if newest and source.lateness is not None:
         # As a number: progress writes a timestamp without its fraction of a second.
-        rows = rows.observe(f"{NEWEST}{label}", F.unix_micros(F.max(TIME)).alias("newest"))
+        rows = rows.observe(f"{NEWEST}{number}-{label}", F.unix_micros(F.max(TIME)).alias("newest"))
     columns = [F.col(path("_row", name)).alias(name) for name in source.columns]
-    return rows.select(*columns, *source.hidden, *(("_offset", "_timestamp", DELETED) if source.kind == "table" else ()))
+    place = ("_partition", "_offset", "_timestamp", DELETED) if source.kind == "table" else ()
+    return rows.select(*columns, *source.hidden, *place)
 
 
 def _good(letters: jvm.DeadLetters, source: Source, cause: Column) -> Column:

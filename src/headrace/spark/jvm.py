@@ -256,9 +256,13 @@ def scatter(blocks: DataFrame, before: StructType, after: StructType, *, pairs: 
     return DataFrame(out, blocks.sparkSession)
 
 
-def newest(blocks: DataFrame, *, remember: bool, null_keys: bool, net: bool, mode: str) -> DataFrame:
-    out = _operators(blocks).newest(blocks._jdf, remember, null_keys, net, _mode(blocks, mode))  # pyright: ignore
+def newest(blocks: DataFrame, *, remember: bool, null_keys: bool, steps: str, mode: str) -> DataFrame:
+    out = _operators(blocks).newest(blocks._jdf, remember, null_keys, steps.upper(), _mode(blocks, mode))  # pyright: ignore
     return DataFrame(out, blocks.sparkSession)
+
+
+def timeline(blocks: DataFrame, *, null_keys: bool, mode: str) -> DataFrame:
+    return DataFrame(_operators(blocks).timeline(blocks._jdf, null_keys, _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
 
 
 def lookup(blocks: DataFrame, *, outer: bool, versioned: bool, remember: bool, mode: str) -> DataFrame:
@@ -266,17 +270,20 @@ def lookup(blocks: DataFrame, *, outer: bool, versioned: bool, remember: bool, m
     return DataFrame(out, blocks.sparkSession)
 
 
-def as_of(blocks: DataFrame, *, outer: bool, history: int, counting: bool, mode: str) -> DataFrame:
-    return DataFrame(_operators(blocks).asOf(blocks._jdf, outer, history, counting, _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
-
-
-def table_join(blocks: DataFrame, *, left: bool, right: bool, by: str, sides: tuple[str, str], mode: str) -> DataFrame:
-    out = _operators(blocks).join(blocks._jdf, left, right, by.upper(), *sides, _mode(blocks, mode))  # pyright: ignore
+def as_of(blocks: DataFrame, *, outer: bool, history: int, counting: bool, computed: bool, mode: str) -> DataFrame:
+    out = _operators(blocks).asOf(blocks._jdf, outer, history, counting, computed, _mode(blocks, mode))  # pyright: ignore
     return DataFrame(out, blocks.sparkSession)
 
 
-def settle(blocks: DataFrame, *, mode: str) -> DataFrame:
-    return DataFrame(_operators(blocks).settle(blocks._jdf, _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
+def table_join(
+    blocks: DataFrame, *, left: bool, right: bool, by: str, sides: tuple[str, str], steps: str, mode: str
+) -> DataFrame:
+    out = _operators(blocks).join(blocks._jdf, left, right, by.upper(), *sides, steps.upper(), _mode(blocks, mode))  # pyright: ignore
+    return DataFrame(out, blocks.sparkSession)
+
+
+def settle(blocks: DataFrame, *, steps: str, mode: str) -> DataFrame:
+    return DataFrame(_operators(blocks).settle(blocks._jdf, steps.upper(), _mode(blocks, mode)), blocks.sparkSession)  # pyright: ignore
 
 
 def watermark(spark: SparkSession) -> Column:
@@ -359,8 +366,8 @@ class Aggregates(Calls):
     _door = "headrace.kernel.window.Aggregates"
 
 
-def table_aggregate(blocks: DataFrame, split: Split, *, whole: bool, mode: str) -> DataFrame:
-    out = _operators(blocks).aggregate(blocks._jdf, split.java, whole, _mode(blocks, mode))  # pyright: ignore
+def table_aggregate(blocks: DataFrame, split: Split, *, whole: bool, steps: str, mode: str) -> DataFrame:
+    out = _operators(blocks).aggregate(blocks._jdf, split.java, whole, steps.upper(), _mode(blocks, mode))  # pyright: ignore
     return DataFrame(out, blocks.sparkSession)
 
 

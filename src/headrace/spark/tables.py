@@ -34,6 +34,8 @@ from headrace.spark import jvm, windows
 from headrace.spark.columns import column, path
 
 Mode = Literal["append", "update"]
+Steps = Literal["batch", "record", "moment"]
+"""What an operator takes as one change: all of a batch, what came of one record, what happened at one time (kernel: Steps)."""
 KEY, BEFORE, AFTER, AT, BEFORE_AT = "_row_key", "_before", "_after", "_at", "_before_at"
 VERSION, SEQUENCE, ARRIVED = "_version", "_sequence", "_arrived"
 DELETED = "_deleted"
@@ -62,10 +64,13 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """How operators are called in one query. `layouts` collects what their state looks like."""
+    """How operators are called in one query. `layouts` collects what their state looks like. With `places`, the sequence of a
+    change tells records apart, whatever partition they are in.
+    """
 
     mode: Mode
     at_once: bool = False
+    places: bool = False
     layouts: list[str] = field(default_factory=list[str])
 
     def blocks(self, table: Table, key: Callable[[str], Column], row: Callable[[str], Column], side: int) -> DataFrame:
@@ -161,7 +166,7 @@ def _happened(inside: Column, key: Column, time: Column, row: Column, version: C
     return [F.when(never, key), key, F.when(inside, F.lit(_LEFT)), time, zero, version, zero, F.when(never, row), row]
 
 
-def upserts(frame: DataFrame, node: Source | AsTable, also: Sequence[Column] = ()) -> Table:
+def upserts(frame: DataFrame, node: Source | AsTable, also: Sequence[Column] = (), *, places: bool = False) -> Table:
     """Flat rows as the newest rows of their keys; where `_deleted` is true, the key has none any more."""
     deleted = F.col(DELETED) if DELETED in frame.columns else F.lit(False)
     key = _struct({name: column(name) for name in node.key})
@@ -185,11 +190,17 @@ def upserts(frame: DataFrame, node: Source | AsTable, also: Sequence[Column] = (
         at.alias(AT),
         F.lit(0).cast("bigint").alias(BEFORE_AT),
         F.when(deleted, F.lit(jvm.NO_VERSION)).otherwise(version).cast("bigint").alias(VERSION),
-        (version if offset is None else offset).cast("bigint").alias(SEQUENCE),
+        (version if offset is None else _place(node, offset) if places else offset).cast("bigint").alias(SEQUENCE),
         (F.unix_micros("_timestamp") if "_timestamp" in frame.columns else at).alias(ARRIVED),
     )
     internal = isinstance(node, Source) and node.origin is not None
     return Table(changes, raw=True, versioned=isinstance(node, AsTable) or node.version is not None, null_keys=internal)
+
+
+def _place(node: Source | AsTable, offset: Column) -> Column:
+    """In the order of a partition; records of others are other numbers, as far as 16 bits can tell them apart."""
+    topic = F.lit(node.topic) if isinstance(node, Source) else F.col("_topic")
+    return F.shiftleft(offset, 16) + F.pmod(F.hash(topic, F.col("_partition")), F.lit(1 << 16))
 
 
 def filter(node: Filter, table: Table) -> Table:
@@ -201,19 +212,21 @@ def project(node: Project, table: Table) -> Table:
     return _each(table, lambda _, side: F.when(F.col(side).isNotNull(), row))
 
 
-def newest(table: Table, node: Node, kernel: Kernel, *, net: bool = False) -> Table:
-    """Changes that know the row before them, none out of date or changing nothing; with `net`, one a key and batch."""
-    if not table.raw:
-        return table
+def newest(table: Table, node: Node, kernel: Kernel, steps: Steps) -> Table:
+    """Changes that know the row before them, none out of date or changing nothing; of a key one a step."""
     blocks = kernel.blocks(table, F.col, F.col, _LEFT)
-    out = jvm.newest(blocks, remember=table.versioned, null_keys=table.null_keys, net=net, mode=kernel.mode)
+    if steps == "moment":
+        out = jvm.timeline(blocks, null_keys=table.null_keys, mode=kernel.mode)
+    else:
+        out = jvm.newest(blocks, remember=table.versioned, null_keys=table.null_keys, steps=steps, mode=kernel.mode)
     return kernel.changes(out, node, table.type())
 
 
 def changes(node: Changes, table: Table) -> DataFrame:
+    """Of a table that is followed record by record: the time of a change is that of the record, which is its version there."""
     op = F.when(F.col(BEFORE).isNull(), F.lit("insert")).when(F.col(AFTER).isNull(), F.lit("delete")).otherwise(F.lit("update"))
     key = [F.col(path(KEY, name)).alias(name) for name in node.key]
-    time = windows.timed(F.timestamp_micros(AT), node.lateness or 0)
+    time = windows.timed(F.timestamp_micros(VERSION), node.lateness or 0)
     return table.frame.where(_differ(table)).select(
         *key, op.alias("op"), F.col(BEFORE).alias("before"), F.col(AFTER).alias("after"), time
     )
@@ -238,7 +251,7 @@ def lookup(node: Lookup, stream: DataFrame, table: Table, kernel: Kernel, inside
         lambda side: F.struct(*(F.col(path(side, name)).alias(name) for _, name in node.on)),
         F.col,
         _RIGHT,
-        ARRIVED if arrival and table.raw else AT,
+        (ARRIVED if table.raw else AT) if arrival else (AT if table.raw else SEQUENCE),
     )
     if inside is None:
         blocks = kernel.gather(stream, events).union(kernel.gather(table.frame, changes))
@@ -248,7 +261,7 @@ def lookup(node: Lookup, stream: DataFrame, table: Table, kernel: Kernel, inside
     if arrival:
         out = jvm.lookup(blocks, outer=outer, versioned=counting, remember=table.versioned, mode=kernel.mode)
     else:
-        out = jvm.as_of(blocks, outer=outer, history=node.history, counting=counting, mode=kernel.mode)
+        out = jvm.as_of(blocks, outer=outer, history=node.history, counting=counting, computed=not table.raw, mode=kernel.mode)
     event = cast("StructType", stream.select(row.alias("row")).schema["row"].dataType)
     joined = kernel.rows(out, event, table.type()).select(
         F.col("before").alias("_left"), F.col("after").alias("_right"), F.col("version")
@@ -328,7 +341,7 @@ def _number(frame: DataFrame, name: str, node: Source | AsTable) -> Column:
             )
 
 
-def join(node: TableJoin, left: Table, right: Table, kernel: Kernel) -> Table:
+def join(node: TableJoin, left: Table, right: Table, kernel: Kernel, steps: Steps) -> Table:
     """A side that is joined on its own key may be raw."""
     same_types(node.on, left.type(), right.type(), node)
 
@@ -352,6 +365,7 @@ def join(node: TableJoin, left: Table, right: Table, kernel: Kernel) -> Table:
         right=node.how == "full",
         by=node.by,
         sides=(_side(left), _side(right)),
+        steps=steps,
         mode=kernel.mode,
     )
     theirs = dict(node.on)
@@ -374,7 +388,7 @@ def join(node: TableJoin, left: Table, right: Table, kernel: Kernel) -> Table:
     if node.by == "key":
         return joined
     blocks = kernel.blocks(joined, lambda row: F.struct(*(F.col(path(row, name)) for name in node.key)), F.col, _LEFT)
-    return kernel.changes(jvm.settle(blocks, mode=kernel.mode), node, joined.type())
+    return kernel.changes(jvm.settle(blocks, steps=steps, mode=kernel.mode), node, joined.type())
 
 
 def _side(table: Table) -> str:
@@ -383,7 +397,7 @@ def _side(table: Table) -> str:
     return "VERSIONED_UPSERTS" if table.versioned else "UPSERTS"
 
 
-def aggregate(node: TableAggregate, table: Table, kernel: Kernel) -> Table:
+def aggregate(node: TableAggregate, table: Table, kernel: Kernel, steps: Steps) -> Table:
     expressions = [F.expr(text).alias(name) for name, text in node.aggregates]
     splits: list[jvm.Split] = []
 
@@ -395,7 +409,7 @@ def aggregate(node: TableAggregate, table: Table, kernel: Kernel) -> Table:
 
     groups = _each(table, split)
     blocks = kernel.blocks(groups, lambda row: F.col(path(row, "key")), lambda row: F.col(path(row, "arguments")), _LEFT)
-    out = jvm.table_aggregate(blocks, splits[0], whole=not node.key, mode=kernel.mode)
+    out = jvm.table_aggregate(blocks, splits[0], whole=not node.key, steps=steps, mode=kernel.mode)
     key = cast("StructType", groups.type()["key"].dataType)
     kernel.layouts.append(splits[0].type.simpleString())
 

@@ -37,6 +37,17 @@ def timed(column: Column, lateness: int, name: str = TIME) -> Column:
     return column.alias(name, metadata={_MARK: -(-lateness // 1000)})
 
 
+def untimed(frame: DataFrame) -> DataFrame:
+    """With the mark on `_time` alone. A copy inherits it, and Spark's operators refuse a second column that has it."""
+    marked = [field.name for field in frame.schema if field.name != TIME and _MARK in field.metadata]
+    return frame.withColumns({name: _copied(column(name)) for name in marked}) if marked else frame
+
+
+def _copied(time: Column) -> Column:
+    """Computed, because the optimizer would see through an alias and bring the mark back."""
+    return F.timestamp_micros(F.unix_micros(time))
+
+
 def aggregate(node: Aggregate, frame: DataFrame, kernel: Kernel) -> DataFrame:
     if not node.native:
         return _by_kernel(node, frame, kernel)
@@ -63,7 +74,8 @@ def aggregate(node: Aggregate, frame: DataFrame, kernel: Kernel) -> DataFrame:
         end = F.col(_END)
         start = F.col(_START) if window.unit else F.timestamp_micros(F.unix_micros(end) - window.size)
     final = node.emit == "final"
-    result = groups.select(*keys, start.alias("window_start"), end.alias("window_end"), *names, F.lit(final).alias("final"))
+    bounds = start.alias("window_start"), _copied(end).alias("window_end")
+    result = groups.select(*keys, *bounds, *names, F.lit(final).alias("final"))
     if not final:
         return result
     # As Spark's own window_time(): the last moment inside of the window.
@@ -108,9 +120,9 @@ def _assigned(window: Window, frame: DataFrame) -> DataFrame:
     match window.kind:
         case "session":
             # The one it would have alone.
-            start, end = F.col(TIME), _later(F.col(TIME), window.size)
+            start, end = _copied(F.col(TIME)), _later(F.col(TIME), window.size)
         case "sliding":
-            start, end = _later(F.col(TIME), -window.size), F.col(TIME)
+            start, end = _later(F.col(TIME), -window.size), _copied(F.col(TIME))
         case "calendar":
             start, end = _calendar(window)
         case "cumulating":

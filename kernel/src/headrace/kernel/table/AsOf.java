@@ -25,14 +25,19 @@ final class AsOf extends Operator {
   private final boolean outer;
   private final long history;
   private final boolean counting;
+  private final boolean computed;
   private transient ValueState<byte[]> versions;
   private transient ListState<byte[]> waiting;
 
-  /** With {@code counting}, changes without a key are counted; else they are groups of their own, which no event is in. */
-  AsOf(boolean outer, long history, boolean counting) {
+  /**
+   * With {@code counting}, changes without a key are counted; else they are groups of their own, which no event is in. With {@code
+   * computed}, the changes come in the order of their times ({@link Timeline}), and each holds from its own on.
+   */
+  AsOf(boolean outer, long history, boolean counting, boolean computed) {
     this.outer = outer;
     this.history = history;
     this.counting = counting;
+    this.computed = computed;
   }
 
   @Override
@@ -47,7 +52,10 @@ final class AsOf extends Operator {
     if (hasNull(key)) return with(one(release(input.left(), new History(), watermark)), NO_KEY, counting ? count(input.right()) : 0);
     History known = History.read(versions.get());
     if (input.right().isEmpty()) return one(release(input.left(), known, watermark));
-    for (Change change : ordered(input.right())) known.add(change);
+    for (Change change : Steps.ordered(input.right())) {
+      if (computed) known.follow(change);
+      else known.add(change);
+    }
     // What waits goes first: the watermark may have come so far that the versions it needs are about to be forgotten.
     List<byte[]> events = waiting();
     events.addAll(input.left());

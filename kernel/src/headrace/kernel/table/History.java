@@ -13,6 +13,10 @@ final class History {
   record Version(long time, long version, long sequence, byte[] row) implements Comparable<Version> {
     static final Version NONE = new Version(Long.MIN_VALUE, Block.NO_VERSION, 0, null);
 
+    static Version of(Change change) {
+      return new Version(change.time(), change.version(), change.sequence(), change.after());
+    }
+
     @Override
     public int compareTo(Version other) {
       if (time != other.time) return Long.compare(time, other.time);
@@ -63,11 +67,36 @@ final class History {
   }
 
   void add(Change change) {
-    Version added = new Version(change.time(), change.version(), change.sequence(), change.after());
+    Version added = Version.of(change);
     int at = versions.size();
     while (at > 0 && versions.get(at - 1).compareTo(added) > 0) at--;
     if (at > 0 && versions.get(at - 1).compareTo(added) == 0) versions.set(at - 1, added);
     else versions.add(at, added);
+  }
+
+  /** What comes after all that is known: late, it holds from the last known time on. */
+  void follow(Change change) {
+    int last = versions.size() - 1;
+    long time = last < 0 ? change.time() : Math.max(change.time(), versions.get(last).time);
+    Version added = new Version(time, change.version(), change.sequence(), change.after());
+    if (last >= 0 && versions.get(last).time == time) versions.set(last, added);
+    else versions.add(added);
+  }
+
+  long firstTime() {
+    return versions.get(0).time;
+  }
+
+  /** The versions before this time, of those of one time the newest. They are no longer here. */
+  List<Version> takeBefore(long time) {
+    int end = 0;
+    List<Version> taken = new ArrayList<>();
+    for (; end < versions.size() && versions.get(end).time < time; end++) {
+      if (!taken.isEmpty() && taken.get(taken.size() - 1).time == versions.get(end).time) taken.remove(taken.size() - 1);
+      taken.add(versions.get(end));
+    }
+    versions.subList(0, end).clear();
+    return taken;
   }
 
   /** The version that was valid at this time. */

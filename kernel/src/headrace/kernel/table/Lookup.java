@@ -38,7 +38,7 @@ final class Lookup extends Operator {
     if (hasNull(key)) return with(joined(input.left(), new long[0], new Kept[] {Kept.NONE}), NO_KEY, versioned ? count(input.right()) : 0);
     Kept before = Kept.read(newest.get());
     if (input.right().isEmpty()) return joined(input.left(), new long[0], new Kept[] {before});
-    List<Change> changes = ordered(input.right());
+    List<Change> changes = Steps.ordered(input.right());
     long[] from = new long[changes.size()];
     Kept[] rows = new Kept[changes.size() + 1];
     rows[0] = before;

@@ -11,18 +11,18 @@ import org.apache.spark.sql.streaming.ValueState;
  *
  * <p>Keeps the newest row of each key ({@link Kept}). With {@code remember}, a deleted key's version stays, so that an older row that
  * comes later is still refused; without, versions are the order of the log, where nothing older can come. A key that is null counts as
- * none, but for {@code nullKeys}. With {@code net}, the changes of a batch are told as one: for those who look at its end only.
+ * none, but for {@code nullKeys}. The changes of a BATCH are emitted as one; those of RECORDs each, with the record's time as version.
  */
 final class Newest extends Operator {
   private final boolean remember;
   private final boolean nullKeys;
-  private final boolean net;
+  private final Steps steps;
   private transient ValueState<byte[]> newest;
 
-  Newest(boolean remember, boolean nullKeys, boolean net) {
+  Newest(boolean remember, boolean nullKeys, Steps steps) {
     this.remember = remember;
     this.nullKeys = nullKeys;
-    this.net = net;
+    this.steps = steps;
   }
 
   @Override
@@ -37,16 +37,16 @@ final class Newest extends Operator {
     Kept kept = before;
     BlockBuilder out = new BlockBuilder(256);
     int stale = 0;
-    for (Change change : ordered(input.left())) {
+    for (Change change : Steps.ordered(input.left())) {
       if (kept.refuses(change)) {
         stale++;
         continue;
       }
       Kept now = kept.with(change);
-      if (!net) tell(kept, now, change.version(), change.sequence(), out);
+      if (steps == Steps.RECORD) tell(kept, now, change.time(), change.sequence(), out);
       kept = now;
     }
-    if (net) tell(before, kept, kept.version(), 0, out);
+    if (steps == Steps.BATCH) tell(before, kept, kept.version(), 0, out);
     keep(newest, before, kept, remember);
     return with(one(out), STALE, stale);
   }

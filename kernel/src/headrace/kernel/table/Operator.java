@@ -2,7 +2,6 @@ package headrace.kernel.table;
 
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.sql.Encoders;
@@ -61,17 +60,6 @@ public abstract class Operator extends StatefulProcessor<byte[], Tuple2<byte[], 
 
   protected final MapState<String, byte[]> map(String name) {
     return getHandle().getMapState(name, Encoders.STRING(), Encoders.BINARY(), TTLConfig.NONE());
-  }
-
-  /** The changes in the order in which they happened. */
-  static List<Change> ordered(List<byte[]> blocks) {
-    List<Change> changes = new ArrayList<>();
-    for (byte[] bytes : blocks) {
-      Block block = new Block(bytes);
-      while (block.next()) changes.add(block.change());
-    }
-    if (changes.size() > 1) changes.sort(Comparator.comparingLong(Change::sequence));
-    return changes;
   }
 
   static Iterator<byte[]> none() {

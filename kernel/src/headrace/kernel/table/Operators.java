@@ -27,32 +27,38 @@ public final class Operators {
     return blocks.select(Scatter.column(functions.col("block"), type, pairs, atOnce).as(type.fieldNames()));
   }
 
-  public static Dataset<Row> newest(Dataset<Row> blocks, boolean remember, boolean nullKeys, boolean net, OutputMode mode) {
-    return run(blocks, new Newest(remember, nullKeys, net), TimeMode.None(), mode);
+  public static Dataset<Row> newest(Dataset<Row> blocks, boolean remember, boolean nullKeys, String steps, OutputMode mode) {
+    return run(blocks, new Newest(remember, nullKeys, Steps.valueOf(steps)), TimeMode.None(), mode);
+  }
+
+  public static Dataset<Row> timeline(Dataset<Row> blocks, boolean nullKeys, OutputMode mode) {
+    return run(blocks, new Timeline(nullKeys), TimeMode.EventTime(), mode);
   }
 
   public static Dataset<Row> lookup(Dataset<Row> blocks, boolean outer, boolean versioned, boolean remember, OutputMode mode) {
     return run(blocks, new Lookup(outer, versioned, remember), TimeMode.None(), mode);
   }
 
-  public static Dataset<Row> asOf(Dataset<Row> blocks, boolean outer, long history, boolean counting, OutputMode mode) {
-    return run(blocks, new AsOf(outer, history, counting), TimeMode.EventTime(), mode);
+  public static Dataset<Row> asOf(
+      Dataset<Row> blocks, boolean outer, long history, boolean counting, boolean computed, OutputMode mode) {
+    return run(blocks, new AsOf(outer, history, counting, computed), TimeMode.EventTime(), mode);
   }
 
   public static Dataset<Row> join(
-      Dataset<Row> blocks, boolean left, boolean right, String by, String leftSide, String rightSide, OutputMode mode) {
+      Dataset<Row> blocks, boolean left, boolean right, String by, String leftSide, String rightSide, String steps, OutputMode mode) {
     TableJoin join =
-        new TableJoin(left, right, TableJoin.By.valueOf(by), TableJoin.Side.valueOf(leftSide), TableJoin.Side.valueOf(rightSide));
+        new TableJoin(
+            left, right, TableJoin.By.valueOf(by), TableJoin.Side.valueOf(leftSide), TableJoin.Side.valueOf(rightSide), Steps.valueOf(steps));
     return run(blocks, join, TimeMode.None(), mode);
   }
 
-  public static Dataset<Row> settle(Dataset<Row> blocks, OutputMode mode) {
-    return run(blocks, new Settle(), TimeMode.None(), mode);
+  public static Dataset<Row> settle(Dataset<Row> blocks, String steps, OutputMode mode) {
+    return run(blocks, new Settle(Steps.valueOf(steps)), TimeMode.None(), mode);
   }
 
   /** {@code whole}: over all rows of a table, which is a group even without any. */
-  public static Dataset<Row> aggregate(Dataset<Row> blocks, Split split, boolean whole, OutputMode mode) {
-    return run(blocks, new TableAggregate(split.calls(), whole), TimeMode.None(), mode);
+  public static Dataset<Row> aggregate(Dataset<Row> blocks, Split split, boolean whole, String steps, OutputMode mode) {
+    return run(blocks, new TableAggregate(split.calls(), whole, Steps.valueOf(steps)), TimeMode.None(), mode);
   }
 
   public static Dataset<Row> run(Dataset<Row> blocks, Operator operator, TimeMode time, OutputMode mode) {

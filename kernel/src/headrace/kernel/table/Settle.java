@@ -13,11 +13,16 @@ import org.apache.spark.unsafe.Platform;
  * Changes of a row that come from several places -> one change.
  *
  * <p>When a row moves from one key of a join to another, one place deletes what it was and another inserts what it is, and nobody
- * knows which of the two comes first. So rows are counted: each change takes one away and adds one, and when all of a batch are in, what
+ * knows which of the two comes first. So rows are counted: each change takes one away and adds one, and when all of a step are in, what
  * is left is the row. Keeps the row that was told, and rows whose count is not the expected one.
  */
 final class Settle extends Operator {
+  private final Steps steps;
   private transient ValueState<byte[]> state;
+
+  Settle(Steps steps) {
+    this.steps = steps;
+  }
 
   @Override
   public void init(OutputMode mode, TimeMode time) {
@@ -44,25 +49,36 @@ final class Settle extends Operator {
     byte[] kept = state.get();
     List<Counted> rows = read(kept);
     Counted told = rows.isEmpty() || kept[1] == 0 ? null : rows.get(0);
-    long latest = Long.MIN_VALUE;
-    for (Change change : ordered(input.left())) {
+    BlockBuilder out = new BlockBuilder(256);
+    for (Steps.Step step : steps.of(input)) {
+      Counted now = after(step, rows, told);
+      if (now != told) out.add(change(step, told, now));
+      told = now;
+      rows.removeIf(row -> row.count == 0);
+    }
+    write(rows, told, kept != null);
+    return one(out);
+  }
+
+  /** The row that is there when the changes of a step are counted. */
+  private static Counted after(Steps.Step step, List<Counted> rows, Counted told) {
+    for (Change change : step.left()) {
       if (change.before() != null) count(rows, change.before(), change.beforeTime(), change.version(), -1);
       if (change.after() != null) count(rows, change.after(), change.time(), change.version(), 1);
-      latest = Math.max(latest, change.time());
     }
     Counted now = null;
     for (Counted row : rows) {
       if (row.count > 0 && (now == null || row != told)) now = row;
     }
-    write(rows, now, kept != null);
-    BlockBuilder out = new BlockBuilder(256);
-    if (now != told) {
-      out.add(
-          new Change(
-              OUT, now == null ? latest : now.time, told == null ? 0 : told.time, now == null ? Block.NO_VERSION : now.version, 0,
-              told == null ? null : told.row, now == null ? null : now.row));
-    }
-    return one(out);
+    return now;
+  }
+
+  private static Change change(Steps.Step step, Counted told, Counted now) {
+    long latest = Long.MIN_VALUE;
+    for (Change change : step.left()) latest = Math.max(latest, change.time());
+    return new Change(
+        OUT, now == null ? latest : now.time, told == null ? 0 : told.time, step.version(now == null ? Block.NO_VERSION : now.version),
+        step.number(), told == null ? null : told.row, now == null ? null : now.row);
   }
 
   private static void count(List<Counted> rows, byte[] row, long time, long version, int by) {
@@ -92,7 +108,6 @@ final class Settle extends Operator {
 
   /** Format, whether the first row is the one that was told, and the rows: time, version, count, length, bytes. */
   private void write(List<Counted> rows, Counted told, boolean known) {
-    rows.removeIf(row -> row.count == 0);
     if (rows.isEmpty()) {
       if (known) state.clear();
       return;

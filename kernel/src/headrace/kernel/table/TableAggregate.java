@@ -8,9 +8,7 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.util.ArrayList;
 import java.util.Iterator;
-import java.util.List;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.sql.streaming.TimerValues;
@@ -27,14 +25,16 @@ final class TableAggregate extends Operator {
 
   private final Calls calls;
   private final boolean whole;
+  private final Steps steps;
   private transient ValueState<byte[]> state;
   private transient Group group;
   private transient byte[] told;
   private transient long toldTime;
 
-  TableAggregate(Calls calls, boolean whole) {
+  TableAggregate(Calls calls, boolean whole, Steps steps) {
     this.calls = calls;
     this.whole = whole;
+    this.steps = steps;
   }
 
   @Override
@@ -48,32 +48,30 @@ final class TableAggregate extends Operator {
   protected Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
     byte[] kept = state.get();
     read(kept);
-    long time = Long.MIN_VALUE;
-    List<Change> changes = new ArrayList<>();
-    for (byte[] bytes : input.left()) {
-      Block block = new Block(bytes);
-      while (block.next()) changes.add(block.change());
-    }
-    for (Change change : changes) {
-      if (change.after() != null) group.change(change.after(), 1, change.time());
-      time = Math.max(time, change.time());
-    }
-    for (Change change : changes) {
-      if (change.before() != null) group.change(change.before(), -1, change.beforeTime());
-    }
-    byte[] result = group.isEmpty() && !whole ? null : group.result();
     BlockBuilder out = new BlockBuilder(256);
-    if (!Change.same(told, result)) {
-      out.add(new Change(OUT, time, toldTime, time, 0, pair(key, told), pair(key, result)));
-      told = result;
-      toldTime = time;
-    }
+    for (Steps.Step step : steps.of(input)) apply(key, step, out);
     if (group.isEmpty() && !whole) {
       if (kept != null) state.clear();
     } else {
       state.update(write());
     }
     return one(out);
+  }
+
+  private void apply(byte[] key, Steps.Step step, BlockBuilder out) {
+    long time = Long.MIN_VALUE;
+    for (Change change : step.left()) {
+      if (change.after() != null) group.change(change.after(), 1, change.time());
+      time = Math.max(time, change.time());
+    }
+    for (Change change : step.left()) {
+      if (change.before() != null) group.change(change.before(), -1, change.beforeTime());
+    }
+    byte[] result = group.isEmpty() && !whole ? null : group.result();
+    if (Change.same(told, result)) return;
+    out.add(new Change(OUT, time, toldTime, step.version(time), step.number(), pair(key, told), pair(key, result)));
+    told = result;
+    toldTime = time;
   }
 
   private static byte[] pair(byte[] key, byte[] result) {

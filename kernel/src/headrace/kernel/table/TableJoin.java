@@ -36,17 +36,19 @@ final class TableJoin extends Operator {
   private final By by;
   private final Side leftSide;
   private final Side rightSide;
+  private final Steps steps;
   private transient MapState<String, byte[]> lefts;
   private transient MapState<String, byte[]> rights;
   private transient int stale;
 
   /** With {@code left}, rows of the left without a partner count too; likewise {@code right}. */
-  TableJoin(boolean left, boolean right, By by, Side leftSide, Side rightSide) {
+  TableJoin(boolean left, boolean right, By by, Side leftSide, Side rightSide, Steps steps) {
     this.left = left;
     this.right = right;
     this.by = by;
     this.leftSide = leftSide;
     this.rightSide = rightSide;
+    this.steps = steps;
   }
 
   @Override
@@ -55,7 +57,7 @@ final class TableJoin extends Operator {
     rights = map("rights");
   }
 
-  /** A row before the batch and after it. */
+  /** A row before a step and after it. */
   private record Turn(Kept was, Kept is) {
     static final Turn NEVER = new Turn(Kept.NONE, Kept.NONE);
   }
@@ -65,8 +67,10 @@ final class TableJoin extends Operator {
     boolean matches = !hasNull(key);
     stale = 0;
     int lost = matches ? 0 : keyless(leftSide, input.left()) + keyless(rightSide, input.right());
-    Iterator<byte[]> pairs = !matches && !left && !right ? none() : pairs(matches, input);
-    return with(with(pairs, STALE, stale), NO_KEY, lost);
+    if (!matches && !left && !right) return with(none(), NO_KEY, lost);
+    Iterator<Steps.Step> each = steps.of(input).iterator();
+    Iterator<byte[]> pairs = pairs(matches, each.next());
+    return with(with(each.hasNext() ? new InTurn(pairs, each, matches) : pairs, STALE, stale), NO_KEY, lost);
   }
 
   /** Upserts without a key are in no table. */
@@ -77,22 +81,45 @@ final class TableJoin extends Operator {
     return count;
   }
 
-  private Iterator<byte[]> pairs(boolean matches, Input input) {
-    Map<String, Turn> leftTurns = apply(input.left(), lefts, leftSide);
-    Map<String, Turn> rightTurns = apply(input.right(), rights, rightSide);
-    if (by == By.KEY) return one(ofOne(only(lefts, leftTurns), matches || right ? only(rights, rightTurns) : Turn.NEVER));
-    if (!matches) return new Pairs(turned(leftTurns), List.of(), turned(rightTurns), false);
+  /** Step by step: one begins when all pairs of the one before it are read. Sides with several steps are changes, none of them stale. */
+  private final class InTurn implements Iterator<byte[]> {
+    private final Iterator<Steps.Step> each;
+    private final boolean matches;
+    private Iterator<byte[]> pairs;
+
+    InTurn(Iterator<byte[]> pairs, Iterator<Steps.Step> each, boolean matches) {
+      this.pairs = pairs;
+      this.each = each;
+      this.matches = matches;
+    }
+
+    @Override
+    public boolean hasNext() {
+      while (!pairs.hasNext() && each.hasNext()) pairs = pairs(matches, each.next());
+      return pairs.hasNext();
+    }
+
+    @Override
+    public byte[] next() {
+      if (!hasNext()) throw new NoSuchElementException();
+      return pairs.next();
+    }
+  }
+
+  private Iterator<byte[]> pairs(boolean matches, Steps.Step step) {
+    Map<String, Turn> leftTurns = apply(step.left(), lefts, leftSide);
+    Map<String, Turn> rightTurns = apply(step.right(), rights, rightSide);
+    if (by == By.KEY) {
+      BlockBuilder out = new BlockBuilder(256);
+      add(only(lefts, leftTurns), matches || right ? only(rights, rightTurns) : Turn.NEVER, !right, !left, step, out);
+      return one(out);
+    }
+    if (!matches) return new Pairs(turned(leftTurns), List.of(), turned(rightTurns), false, step);
     // All rows of the right, whether they changed or not: each left one is paired with each of them.
     List<Turn> all = new ArrayList<>();
     each(rights, rightTurns).forEachRemaining(all::add);
     Iterator<Turn> from = rightTurns.isEmpty() && !right ? turned(leftTurns) : each(lefts, leftTurns);
-    return new Pairs(from, all, right ? all.iterator() : List.<Turn>of().iterator(), true);
-  }
-
-  private BlockBuilder ofOne(Turn one, Turn other) {
-    BlockBuilder out = new BlockBuilder(256);
-    add(one, other, !right, !left, out);
-    return out;
+    return new Pairs(from, all, right ? all.iterator() : List.<Turn>of().iterator(), true, step);
   }
 
   private static Turn only(MapState<String, byte[]> state, Map<String, Turn> turns) {
@@ -102,9 +129,9 @@ final class TableJoin extends Operator {
     return new Turn(kept, kept);
   }
 
-  private Map<String, Turn> apply(List<byte[]> blocks, MapState<String, byte[]> state, Side side) {
+  private Map<String, Turn> apply(List<Change> changes, MapState<String, byte[]> state, Side side) {
     Map<String, Turn> turns = new LinkedHashMap<>();
-    for (Change change : ordered(blocks)) {
+    for (Change change : changes) {
       if (side == Side.CHANGES) exact(change, state, turns);
       else upsert(change, state, turns);
     }
@@ -181,17 +208,19 @@ final class TableJoin extends Operator {
     private final List<Turn> all;
     private final Iterator<Turn> rest;
     private final boolean matches;
+    private final Steps.Step step;
     private boolean leftWas = false;
     private boolean leftIs = false;
     private final boolean rightWas;
     private final boolean rightIs;
     private byte[] next;
 
-    Pairs(Iterator<Turn> from, List<Turn> all, Iterator<Turn> rest, boolean matches) {
+    Pairs(Iterator<Turn> from, List<Turn> all, Iterator<Turn> rest, boolean matches, Steps.Step step) {
       this.from = from;
       this.all = all;
       this.rest = rest;
       this.matches = matches;
+      this.step = step;
       this.rightWas = all.stream().anyMatch(turn -> turn.was().present());
       this.rightIs = all.stream().anyMatch(turn -> turn.is().present());
       this.next = advance();
@@ -209,7 +238,7 @@ final class TableJoin extends Operator {
       while (!from.hasNext() && rest.hasNext() && out.size() < ENOUGH) {
         Turn turn = rest.next();
         Turn lonely = new Turn(leftWas ? Kept.NONE : turn.was(), leftIs ? Kept.NONE : turn.is());
-        if (right) add(Turn.NEVER, lonely, false, true, out);
+        if (right) add(Turn.NEVER, lonely, false, true, step, out);
       }
       return out.isEmpty() ? null : out.build();
     }
@@ -217,12 +246,12 @@ final class TableJoin extends Operator {
     private void ofLeft(Turn turn, BlockBuilder out) {
       if (by == By.LEFT) {
         // The right has one row; when it comes or goes, the result's row changes, rather than one being deleted and another inserted.
-        add(turn, all.isEmpty() ? Turn.NEVER : all.get(0), true, !left, out);
+        add(turn, all.isEmpty() ? Turn.NEVER : all.get(0), true, !left, step, out);
         return;
       }
-      for (Turn other : all) add(turn, other, true, true, out);
+      for (Turn other : all) add(turn, other, true, true, step, out);
       Turn lonely = new Turn(rightWas ? Kept.NONE : turn.was(), rightIs ? Kept.NONE : turn.is());
-      if (left) add(lonely, Turn.NEVER, true, false, out);
+      if (left) add(lonely, Turn.NEVER, true, false, step, out);
     }
 
     @Override
@@ -239,14 +268,15 @@ final class TableJoin extends Operator {
   }
 
   /** The pair as it was and as it is; {@code needLeft} and {@code needRight} say which of the two it can't be without. */
-  private static void add(Turn one, Turn other, boolean needLeft, boolean needRight, BlockBuilder out) {
+  private static void add(Turn one, Turn other, boolean needLeft, boolean needRight, Steps.Step step, BlockBuilder out) {
     byte[] before = pair(one.was(), other.was(), needLeft, needRight);
     byte[] after = pair(one.is(), other.is(), needLeft, needRight);
     // A row's time comes from the rows it is made of, so that what takes it back later can say the same; so a new time is a change.
     long time = after == null ? Math.max(one.is().time(), other.is().time()) : time(one.is(), other.is());
     long beforeTime = time(one.was(), other.was());
     if (Change.same(before, after) && (before == null || time == beforeTime)) return;
-    out.add(new Change(OUT, time, beforeTime, Math.max(one.is().version(), other.is().version()), 0, before, after));
+    long version = step.version(Math.max(one.is().version(), other.is().version()));
+    out.add(new Change(OUT, time, beforeTime, version, step.number(), before, after));
   }
 
   private static long time(Kept one, Kept other) {

@@ -25,7 +25,7 @@ class AsOfTest {
   }
 
   private static Driven inner(long history) {
-    return Driven.inEventTime(new AsOf(false, history, true));
+    return Driven.inEventTime(new AsOf(false, history, true, false));
   }
 
   @Test
@@ -63,7 +63,7 @@ class AsOfTest {
   @Test
   void withoutARowAnEventIsLeftOutOrGoesOnAlone() {
     for (boolean outer : new boolean[] {false, true}) {
-      Driven asOf = Driven.inEventTime(new AsOf(outer, MS, true));
+      Driven asOf = Driven.inEventTime(new AsOf(outer, MS, true, false));
       asOf.feed("k", row(5 * MS, 0, "a"), row(8 * MS, 1, null), event(4 * MS, "e"), event(6 * MS, "f"), event(8 * MS, "g"));
       var expected = outer ? List.of("e@0 > -@4000", "f@0 > a@6000 v0", "g@0 > -@8000") : List.of("f@0 > a@6000 v0");
       assertEquals(expected, texts(asOf.watermark(20)));
@@ -119,10 +119,10 @@ class AsOfTest {
   void nullIsTheKeyOfNoRow() {
     for (boolean outer : new boolean[] {false, true}) {
       // Where null is the key of a group, a change of it is nothing to be counted.
-      Driven group = Driven.inEventTime(new AsOf(outer, MS, false));
+      Driven group = Driven.inEventTime(new AsOf(outer, MS, false, false));
       assertEquals(List.of(), texts(group.feed((String) null, row(1, 0, "a"), event(5 * MS, "e"))));
       assertEquals(outer ? List.of("e@0 > -@5000") : List.of(), texts(group.watermark(6)));
-      Driven asOf = Driven.inEventTime(new AsOf(outer, MS, true));
+      Driven asOf = Driven.inEventTime(new AsOf(outer, MS, true, false));
       assertEquals(List.of("no key"), texts(asOf.feed((String) null, row(1, 0, "a"), event(5 * MS, "e"))));
       assertEquals(outer ? List.of("e@0 > -@5000") : List.of(), texts(asOf.watermark(6)));
       assertNull(asOf.value("versions", null));
@@ -174,7 +174,7 @@ class AsOfTest {
       }
     }
 
-    Driven asOf = Driven.inEventTime(new AsOf(outer, chance.nextInt(30) * MS, true));
+    Driven asOf = Driven.inEventTime(new AsOf(outer, chance.nextInt(30) * MS, true, false));
     List<Change> found = new ArrayList<>();
     for (int batch = 0; batch < batches; batch++) {
       int now = batch;

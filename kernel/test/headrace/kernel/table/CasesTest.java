@@ -31,7 +31,7 @@ class CasesTest {
   /** As Spark does it: a batch's rows come first, with the batch's watermark, then its timers. */
   @Test
   void anEventThatWaitsSeesItsVersionThoughTheWatermarkLeapt() {
-    Driven driven = Driven.inEventTime(new AsOf(true, 10_000, true));
+    Driven driven = Driven.inEventTime(new AsOf(true, 10_000, true, false));
     driven.feed("k", Driven.upsert(1, 1_000, 0, 0, "a"), Driven.upsert(1, 50_000, 1, 1, "b"), Driven.upsert(0, 5_000, 0, 0, "e"));
     driven.batch(1000);
     assertEquals(List.of("e@0 > a@5000 v0"), Driven.texts(driven.feed("k", Driven.upsert(1, 2_000_000, 2, 2, "c"))));
@@ -40,7 +40,7 @@ class CasesTest {
   /** By the key, null matches null; inner does not. */
   @Test
   void nullMatchesNothingByKeyEither() {
-    Driven join = Driven.of(new TableJoin(true, false, By.KEY, CHANGES, CHANGES));
+    Driven join = Driven.of(new TableJoin(true, false, By.KEY, CHANGES, CHANGES, Steps.BATCH));
     var out = join.feed(Driven.key(null), left(null, 0, packed(1), 1), right(null, 0, packed(2), 2));
     assertEquals(true, new Struct(2, 2).at(out.get(0).after()).isNullAt(1), "without a partner");
   }
@@ -50,7 +50,7 @@ class CasesTest {
     Change[] changes = Arrays.stream(values)
         .map(value -> new Change((byte) 0, 1, 0, 0, 0, null, Rows.of(new DataType[] {type}, value).bytes()))
         .toArray(Change[]::new);
-    byte[] row = Driven.of(new TableAggregate(calls, true)).feed("k", changes).get(0).after();
+    byte[] row = Driven.of(new TableAggregate(calls, true, Steps.BATCH)).feed("k", changes).get(0).after();
     return Rows.values(Arrays.copyOfRange(row, 5 + Driven.key("k").length, row.length), result).get(0);
   }
 

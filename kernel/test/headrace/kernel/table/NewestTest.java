@@ -23,81 +23,81 @@ class NewestTest {
 
   @Test
   void aChangeKnowsTheRowBeforeItAndItsTime() {
-    Driven newest = Driven.of(new Newest(false, false, false));
-    assertEquals(List.of("- > a@1 v0"), texts(newest.feed("k", logged(1, 0, "a"))));
-    assertEquals(List.of("a@1 > b@2 v1", "b@2 > c@3 v2"), texts(newest.feed("k", logged(2, 1, "b"), logged(3, 2, "c"))));
-    assertEquals(List.of("c@3 > -@4"), texts(newest.feed("k", logged(4, 3, null))));
-    assertEquals(List.of("- > a@5 v4"), texts(newest.feed("k", logged(5, 4, "a"))));
+    Driven newest = Driven.of(new Newest(false, false, Steps.RECORD));
+    assertEquals(List.of("- > a@1 v1"), texts(newest.feed("k", logged(1, 0, "a"))));
+    assertEquals(List.of("a@1 > b@2 v2", "b@2 > c@3 v3"), texts(newest.feed("k", logged(2, 1, "b"), logged(3, 2, "c"))));
+    assertEquals(List.of("c@3 > -@4 v4"), texts(newest.feed("k", logged(4, 3, null))));
+    assertEquals(List.of("- > a@5 v5"), texts(newest.feed("k", logged(5, 4, "a"))));
   }
 
   @Test
   void keysHaveNothingToDoWithEachOther() {
-    Driven newest = Driven.of(new Newest(false, false, false));
+    Driven newest = Driven.of(new Newest(false, false, Steps.RECORD));
     newest.feed("k", logged(1, 0, "a"));
-    assertEquals(List.of("- > b@2 v1"), texts(newest.feed("l", logged(2, 1, "b"))));
-    assertEquals(List.of("a@1 > c@3 v2"), texts(newest.feed("k", logged(3, 2, "c"))));
+    assertEquals(List.of("- > b@2 v2"), texts(newest.feed("l", logged(2, 1, "b"))));
+    assertEquals(List.of("a@1 > c@3 v3"), texts(newest.feed("k", logged(3, 2, "c"))));
   }
 
   @Test
   void whatChangesNothingIsNotToldAndTheRowKeepsItsTime() {
-    Driven newest = Driven.of(new Newest(false, false, false));
+    Driven newest = Driven.of(new Newest(false, false, Steps.RECORD));
     newest.feed("k", logged(1, 0, "a"));
     assertEquals(List.of(), newest.feed("k", logged(2, 1, "a"), logged(3, 2, "a")));
-    assertEquals(List.of("a@1 > b@4 v3"), texts(newest.feed("k", logged(4, 3, "b"))));
+    assertEquals(List.of("a@1 > b@4 v4"), texts(newest.feed("k", logged(4, 3, "b"))));
     assertEquals(List.of(), newest.feed("unknown", logged(5, 4, null)));
   }
 
   @Test
   void whatComesAndGoesInABatchIsTold() {
-    Driven newest = Driven.of(new Newest(false, false, false));
-    assertEquals(List.of("- > a@1 v0", "a@1 > -@2"), texts(newest.feed("k", logged(1, 0, "a"), logged(2, 1, null))));
+    Driven newest = Driven.of(new Newest(false, false, Steps.RECORD));
+    assertEquals(List.of("- > a@1 v1", "a@1 > -@2 v2"), texts(newest.feed("k", logged(1, 0, "a"), logged(2, 1, null))));
     assertNull(newest.value("newest", "k"));
   }
 
   @Test
   void aRowWithAnOlderVersionIsLeftOutAndCounted() {
-    Driven newest = Driven.of(new Newest(true, false, false));
+    Driven newest = Driven.of(new Newest(true, false, Steps.RECORD));
     newest.feed("k", upsert(0, 1, 5, 0, "a"));
     assertEquals(List.of("stale"), texts(newest.feed("k", upsert(0, 2, 4, 1, "b"))));
     var out = newest.feed("k", upsert(0, 3, 7, 2, "c"), upsert(0, 4, 6, 3, "d"), upsert(0, 5, -1, 4, "e"));
-    assertEquals(List.of("stale", "stale", "a@1 > c@3 v7"), texts(out));
+    assertEquals(List.of("stale", "stale", "a@1 > c@3 v3"), texts(out));
   }
 
   @Test
   void ofEqualVersionsTheLogsLastHolds() {
-    Driven newest = Driven.of(new Newest(true, false, false));
+    Driven newest = Driven.of(new Newest(true, false, Steps.RECORD));
     var out = newest.feed("k", upsert(0, 2, 5, 1, "b"), upsert(0, 1, 5, 0, "a"), upsert(0, 3, 5, 2, "c"));
-    assertEquals(List.of("- > a@1 v5", "a@1 > b@2 v5", "b@2 > c@3 v5"), texts(out));
+    assertEquals(List.of("- > a@1 v1", "a@1 > b@2 v2", "b@2 > c@3 v3"), texts(out));
   }
 
   @Test
   void aRowThatStaysWhatItIsTakesTheNewVersion() {
-    Driven newest = Driven.of(new Newest(true, false, false));
+    Driven newest = Driven.of(new Newest(true, false, Steps.RECORD));
     newest.feed("k", upsert(0, 1, 5, 0, "a"), upsert(0, 2, 8, 1, "a"));
     assertEquals(List.of("stale"), texts(newest.feed("k", upsert(0, 3, 7, 2, "b"))));
   }
 
   @Test
   void aDeleteHoldsWhateverIsKnownAndTheVersionIsRemembered() {
-    Driven newest = Driven.of(new Newest(true, false, false));
+    Driven newest = Driven.of(new Newest(true, false, Steps.RECORD));
     newest.feed("k", upsert(0, 1, 5, 0, "a"));
-    assertEquals(List.of("a@1 > -@2"), texts(newest.feed("k", upsert(0, 2, NO_VERSION, 1, null))));
+    assertEquals(List.of("a@1 > -@2 v2"), texts(newest.feed("k", upsert(0, 2, NO_VERSION, 1, null))));
     assertNotNull(newest.value("newest", "k"));
     assertEquals(List.of("stale"), texts(newest.feed("k", upsert(0, 3, 4, 2, "b"))));
-    assertEquals(List.of("- > c@4 v5"), texts(newest.feed("k", upsert(0, 4, 5, 3, "c"))));
+    assertEquals(List.of("- > c@4 v4"), texts(newest.feed("k", upsert(0, 4, 5, 3, "c"))));
   }
 
   @Test
   void aRowWithoutAVersionHoldsAndLeavesTheVersion() {
-    Driven newest = Driven.of(new Newest(true, false, false));
+    Driven newest = Driven.of(new Newest(true, false, Steps.RECORD));
     newest.feed("k", upsert(0, 1, 5, 0, "a"));
-    assertEquals(List.of("a@1 > b@2"), texts(newest.feed("k", upsert(0, 2, NO_VERSION, 1, "b"))));
+    assertEquals(List.of("a@1 > b@2 v2"), texts(newest.feed("k", upsert(0, 2, NO_VERSION, 1, "b"))));
     assertEquals(List.of("stale"), texts(newest.feed("k", upsert(0, 3, 4, 2, "c"))));
   }
 
   @Test
   void withoutVersionsADeletedKeyLeavesNothing() {
-    Driven newest = Driven.of(new Newest(false, false, false));
+    Driven newest = Driven.of(new Newest(false, false, Steps.RECORD));
     newest.feed("k", logged(1, 0, "a"));
     newest.feed("k", logged(2, 1, null));
     assertNull(newest.value("newest", "k"));
@@ -105,16 +105,16 @@ class NewestTest {
 
   @Test
   void withoutAKeyThereIsNoRowAndThatIsCounted() {
-    Driven newest = Driven.of(new Newest(true, false, false));
+    Driven newest = Driven.of(new Newest(true, false, Steps.RECORD));
     assertEquals(List.of("no key", "no key"), texts(newest.feed((String) null, logged(1, 0, "a"), logged(2, 1, null))));
     assertNull(newest.value("newest", null));
   }
 
   @Test
   void nullCanBeAKeyLikeAnyOther() {
-    Driven newest = Driven.of(new Newest(false, true, false));
-    assertEquals(List.of("- > a@1 v0"), texts(newest.feed((String) null, logged(1, 0, "a"))));
-    assertEquals(List.of("a@1 > -@2"), texts(newest.feed((String) null, logged(2, 1, null))));
+    Driven newest = Driven.of(new Newest(false, true, Steps.RECORD));
+    assertEquals(List.of("- > a@1 v1"), texts(newest.feed((String) null, logged(1, 0, "a"))));
+    assertEquals(List.of("a@1 > -@2 v2"), texts(newest.feed((String) null, logged(2, 1, null))));
     assertNull(newest.value("newest", null));
   }
 
@@ -146,7 +146,7 @@ class NewestTest {
   void batchesAndBlocksMakeNoDifference() {
     Chance.times(300, chance -> {
       List<Change> log = log(chance);
-      Driven newest = Driven.of(new Newest(true, false, false));
+      Driven newest = Driven.of(new Newest(true, false, Steps.RECORD));
       Told told = new Told();
       int stale = 0;
       for (int from = 0; from < log.size(); ) {

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 
 class SettleTest {
   private static Driven settle() {
-    Driven settle = Driven.of(new Settle());
+    Driven settle = Driven.of(new Settle(Steps.BATCH));
     assertEquals(List.of("- > a@1 v1"), texts(settle.feed("k", change(null, 0, "a", 1))));
     return settle;
   }
@@ -42,7 +42,7 @@ class SettleTest {
   @Test
   void whatComesAndGoesInABatchIsNotTold() {
     for (boolean turned : new boolean[] {false, true}) {
-      Driven settle = Driven.of(new Settle());
+      Driven settle = Driven.of(new Settle(Steps.BATCH));
       Change come = change(null, 0, "a", 1);
       Change go = change("a", 1, null, 2);
       assertEquals(List.of(), settle.feed("k", turned ? go : come, turned ? come : go));
@@ -97,7 +97,7 @@ class SettleTest {
   @Test
   void inWhateverOrderThePlacesTellTheEndIsTheRow() {
     Chance.times(500, chance -> {
-      Driven settle = Driven.of(new Settle());
+      Driven settle = Driven.of(new Settle(Steps.BATCH));
       Told told = new Told();
       String row = null;
       long since = 0;

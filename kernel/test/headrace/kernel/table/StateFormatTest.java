@@ -49,7 +49,7 @@ class StateFormatTest {
 
   @Test
   void ofNewest() {
-    refusesValue(Driven.of(new Newest(true, false, false)), "newest", upsert(0));
+    refusesValue(Driven.of(new Newest(true, false, Steps.RECORD)), "newest", upsert(0));
   }
 
   @Test
@@ -61,15 +61,15 @@ class StateFormatTest {
 
   @Test
   void ofAsOf() {
-    Driven asOf = Driven.inEventTime(new AsOf(true, 1000, true));
+    Driven asOf = Driven.inEventTime(new AsOf(true, 1000, true, false));
     refusesValue(asOf, "versions", upsert(1));
     refused(() -> asOf.feed(KEY, upsert(0)));
-    Driven waits = Driven.inEventTime(new AsOf(true, 1000, true));
+    Driven waits = Driven.inEventTime(new AsOf(true, 1000, true, false));
     waits.feed(KEY, upsert(0), upsert(1));
     waits.keep("versions", KEY, later(waits.value("versions", "k")));
     refused(() -> waits.watermark(10));
     for (int other : new int[] {WAITING - 1, WAITING + 1}) {
-      Driven events = Driven.inEventTime(new AsOf(true, 1000, true));
+      Driven events = Driven.inEventTime(new AsOf(true, 1000, true, false));
       events.feed(KEY, upsert(0));
       events.keepList("waiting", KEY, with(events.list("waiting", "k").get(0), WAITING, other));
       refused(() -> events.feed(KEY, upsert(1)), other, WAITING);
@@ -79,15 +79,15 @@ class StateFormatTest {
 
   @Test
   void ofSettle() {
-    refusesValue(Driven.of(new Settle()), "rows", upsert(0));
+    refusesValue(Driven.of(new Settle(Steps.BATCH)), "rows", upsert(0));
   }
 
   @Test
   void ofTableAggregate() {
     byte[] row = Functions.few(new java.util.Random(0)).bytes();
     Change change = new Change((byte) 0, 1, 0, 1, 0, null, row);
-    refusesValue(Driven.of(new TableAggregate(Functions.all(), false)), "group", change);
-    refusesValue(Driven.of(new TableAggregate(Functions.ordered(), true)), "group", change);
+    refusesValue(Driven.of(new TableAggregate(Functions.all(), false, Steps.BATCH)), "group", change);
+    refusesValue(Driven.of(new TableAggregate(Functions.ordered(), true, Steps.BATCH)), "group", change);
   }
 
   @Test
@@ -96,7 +96,7 @@ class StateFormatTest {
     for (TableJoin.By by : TableJoin.By.values()) {
       for (int side = 0; side < 2; side++) {
         String state = side == 0 ? "lefts" : "rights";
-        Driven join = Driven.of(new TableJoin(true, by == TableJoin.By.BOTH, by, CHANGES, CHANGES));
+        Driven join = Driven.of(new TableJoin(true, by == TableJoin.By.BOTH, by, CHANGES, CHANGES, Steps.BATCH));
         Change change = new Change((byte) side, 1, 0, 1, 1, null, packed);
         Change other = new Change((byte) (1 - side), 1, 0, 1, 1, null, packed);
         join.feed(KEY, change);

@@ -37,7 +37,7 @@ class TableAggregateTest {
     Groups(boolean whole, Calls calls) {
       this.whole = whole;
       this.calls = calls;
-      this.driven = Driven.of(new TableAggregate(calls, whole));
+      this.driven = Driven.of(new TableAggregate(calls, whole, Steps.BATCH));
     }
 
     Groups(Calls calls) {

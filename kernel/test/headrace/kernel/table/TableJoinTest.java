@@ -49,7 +49,7 @@ class TableJoinTest {
     final boolean left;
     final boolean right;
     final Driven join;
-    final Driven settle = Driven.of(new Settle());
+    final Driven settle = Driven.of(new Settle(Steps.BATCH));
     final Told told = new Told();
     final List<Map<String, Item>> rows = List.of(new TreeMap<>(), new TreeMap<>());
     final List<Map<String, Long>> times = List.of(new TreeMap<>(), new TreeMap<>());
@@ -60,7 +60,7 @@ class TableJoinTest {
       this.by = by;
       this.left = left;
       this.right = right;
-      this.join = Driven.of(new TableJoin(left, right, by, CHANGES, CHANGES));
+      this.join = Driven.of(new TableJoin(left, right, by, CHANGES, CHANGES, Steps.BATCH));
     }
 
     /** What the tables are joined on: for {@code KEY} their keys, for {@code LEFT} a column and the right's key. */
@@ -309,8 +309,8 @@ class TableJoinTest {
     Change left = new Change((byte) 0, 1, 0, 1, 1, null, one);
     Change right = new Change((byte) 1, 2, 0, 2, 2, null, one);
     byte[] key = Rows.of(KEY, (Object) null).bytes();
-    assertEquals(List.of(), Driven.of(new TableJoin(false, false, By.KEY, CHANGES, CHANGES)).feed(key, left, right));
-    Driven join = Driven.of(new TableJoin(true, false, By.KEY, CHANGES, CHANGES));
+    assertEquals(List.of(), Driven.of(new TableJoin(false, false, By.KEY, CHANGES, CHANGES, Steps.BATCH)).feed(key, left, right));
+    Driven join = Driven.of(new TableJoin(true, false, By.KEY, CHANGES, CHANGES, Steps.BATCH));
     assertEquals(List.of("a/1/0 null"), join.feed(key, left, right).stream().map(change -> text(change.after())).toList());
     assertEquals(List.of(), join.feed(key, new Change((byte) 1, 3, 2, 3, 3, one, null)));
     assertEquals(1, join.feed(key, new Change((byte) 0, 4, 1, 4, 4, one, null)).size());
@@ -322,14 +322,14 @@ class TableJoinTest {
     byte[] key = Rows.of(two, "1", null).bytes();
     Change one = new Change((byte) 0, 1, 0, 1, 1, null, new Item("a", "1", 0).packed());
     Change other = new Change((byte) 1, 2, 0, 2, 2, null, new Item("b", "1", 0).packed());
-    assertEquals(List.of(), Driven.of(new TableJoin(false, false, By.BOTH, CHANGES, CHANGES)).feed(key, one, other));
-    var out = Driven.of(new TableJoin(true, true, By.BOTH, CHANGES, CHANGES)).feed(key, one, other);
+    assertEquals(List.of(), Driven.of(new TableJoin(false, false, By.BOTH, CHANGES, CHANGES, Steps.BATCH)).feed(key, one, other));
+    var out = Driven.of(new TableJoin(true, true, By.BOTH, CHANGES, CHANGES, Steps.BATCH)).feed(key, one, other);
     assertEquals(List.of("a/1/0 null", "null b/1/0"), out.stream().map(change -> text(change.after())).sorted().toList());
   }
 
   @Test
   void aRowsTimeIsThatOfTheNewerOfTheTwo() {
-    Driven join = Driven.of(new TableJoin(false, false, By.KEY, CHANGES, CHANGES));
+    Driven join = Driven.of(new TableJoin(false, false, By.KEY, CHANGES, CHANGES, Steps.BATCH));
     byte[] key = Rows.of(KEY, "1").bytes();
     join.feed(key, new Change((byte) 0, 50, 0, 5, 1, null, new Item("1", null, 0).packed()));
     Change inserted = join.feed(key, new Change((byte) 1, 20, 0, 7, 2, null, new Item("1", null, 1).packed())).get(0);
@@ -348,7 +348,7 @@ class TableJoinTest {
   void aRowIsTakenBackWithTheTimeItWasToldWith() {
     byte[] one = new Item("1", null, 1).packed();
     byte[] other = new Item("1", null, 2).packed();
-    Driven join = Driven.of(new TableJoin(true, false, By.KEY, CHANGES, CHANGES));
+    Driven join = Driven.of(new TableJoin(true, false, By.KEY, CHANGES, CHANGES, Steps.BATCH));
     Told told = new Told();
     List<List<Change>> batches = List.of(
         List.of(new Change((byte) 0, 1, 0, 1, 1, null, one), new Change((byte) 1, 2, 0, 2, 2, null, other)),
