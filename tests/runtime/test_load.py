@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,12 +28,31 @@ def wrong(tmp_path: Path, line: str) -> PlanError:
     return caught.value
 
 
-@pytest.mark.parametrize("expression", ['F.col("v") > 1', 'F.expr("v > 1")', 'F.upper("k") == "A"'])
-def test_functions_of_pyspark_are_answered_with_text(tmp_path: Path, expression: str) -> None:
-    error = wrong(tmp_path, f"from pyspark.sql import functions as F; s.where({expression}).to('out')")
-    assert error.message == "pyspark's functions need a running Spark, and there is none while the application is declared"
-    assert error.fix is not None
-    assert error.fix.startswith('expressions are SQL text: where("v > 1")')
+LOADED = """
+import json, sys
+from headrace.errors import PlanError
+from headrace.runtime.load import load
+for file in sys.argv[1:]:
+    try:
+        load(file)
+    except PlanError as e:
+        print(json.dumps([e.message, e.fix, e.where.line]))
+"""
+
+
+def test_functions_of_pyspark_are_answered_with_text(tmp_path: Path) -> None:
+    files: list[Path] = []
+    for number, expression in enumerate(('F.col("v") > 1', 'F.expr("v > 1")', 'F.upper("k") == "A"')):
+        files.append(tmp_path / f"app{number}.py")
+        files[-1].write_text(f"{APP}from pyspark.sql import functions as F; s.where({expression}).to('out')\n")
+    # In a process of its own: another test may have started Spark in this one.
+    done = subprocess.run([sys.executable, "-c", LOADED, *files], capture_output=True, text=True, timeout=100)
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(said) == len(files), done.stderr
+    for message, fix, line in said:
+        assert message == "pyspark's functions need a running Spark, and there is none while the application is declared"
+        assert fix.startswith('expressions are SQL text: where("v > 1")')
+        assert line == 4
 
 
 @pytest.mark.parametrize(
