@@ -24,6 +24,8 @@ from headrace.plan.nodes import Source, walk
 from headrace.sources import kafka
 
 PARTITIONS = 3
+CREATED = {"message.timestamp.type": "CreateTime"}
+"""Timestamps are those that producers set."""
 COLUMNS = ("topic", "partition", "offset", "key", "value", "timestamp", "timestampType")
 
 
@@ -98,7 +100,7 @@ def test_each_committed_record_is_read_once(
     seed = seed + 1000 * random.randrange(10**6)
     print("seed", seed)
     dice = random.Random(seed)
-    topics.create(broker.connection, topic, partitions=PARTITIONS)
+    topics.create(broker.connection, topic, partitions=PARTITIONS, config=CREATED)
     # Few at a time, so that a poll ends anywhere in a batch and a batch anywhere in a poll.
     monkeypatch.setitem(kafka.FETCH, "kafka.max.poll.records", str(dice.choice((1, 2, 7, 50))))
     spark.conf.set("spark.sql.codegen.wholeStage", str(codegen).lower())
@@ -115,7 +117,7 @@ def test_each_committed_record_is_read_once(
 
 def test_what_is_read_twice_in_a_batch_is_there_twice(spark: SparkSession, broker: Any, topic: str, tmp_path: Path) -> None:
     """By one consumer, one after the other."""
-    topics.create(broker.connection, topic, partitions=PARTITIONS)
+    topics.create(broker.connection, topic, partitions=PARTITIONS, config=CREATED)
     produce(broker, topic, random.Random(1))
     rows = kafka.read(spark, source(topic), broker.connection, batch=20)
     assert run(rows.union(rows), tmp_path) == committed(broker, topic) + committed(broker, topic)
@@ -126,7 +128,7 @@ def test_a_broker_that_is_silent_for_a_while_loses_nothing(
 ) -> None:
     pid = embedded.status(broker.config).pid
     assert pid is not None
-    topics.create(broker.connection, topic, partitions=PARTITIONS)
+    topics.create(broker.connection, topic, partitions=PARTITIONS, config=CREATED)
     for _ in range(3):
         produce(broker, topic, random.Random(2))
     # Little at a time, so that a batch is not there before it is asked for.
@@ -148,7 +150,7 @@ def test_a_broker_that_is_silent_for_a_while_loses_nothing(
 def test_a_log_with_nothing_but_what_was_rolled_back_has_no_records(
     spark: SparkSession, broker: Any, topic: str, tmp_path: Path
 ) -> None:
-    topics.create(broker.connection, topic, partitions=PARTITIONS)
+    topics.create(broker.connection, topic, partitions=PARTITIONS, config=CREATED)
     producer = broker.connection.producer(transactional_id=topic)
     producer.init_transactions()
     producer.begin_transaction()
@@ -162,7 +164,7 @@ def test_a_log_with_nothing_but_what_was_rolled_back_has_no_records(
 def test_records_that_were_deleted_before_they_were_read_are_an_error(
     spark: SparkSession, broker: Any, topic: str, tmp_path: Path
 ) -> None:
-    topics.create(broker.connection, topic, partitions=PARTITIONS)
+    topics.create(broker.connection, topic, partitions=PARTITIONS, config=CREATED)
     producer = broker.connection.producer()
     for number in range(300):
         producer.produce(topic, value=str(number).encode(), partition=number % PARTITIONS)
@@ -182,7 +184,9 @@ def test_records_that_were_deleted_before_they_were_read_are_an_error(
 def test_a_time_that_spark_does_not_know_is_an_error_and_no_other_time(
     spark: SparkSession, broker: Any, topic: str, tmp_path: Path
 ) -> None:
-    topics.create(broker.connection, topic, partitions=PARTITIONS, config={"message.timestamp.after.max.ms": str(2**63 - 1)})
+    topics.create(
+        broker.connection, topic, partitions=PARTITIONS, config={**CREATED, "message.timestamp.after.max.ms": str(2**63 - 1)}
+    )
     producer = broker.connection.producer()
     producer.produce(topic, value=b"x", partition=0, timestamp=time.time_ns())
     producer.flush()
@@ -191,7 +195,7 @@ def test_a_time_that_spark_does_not_know_is_an_error_and_no_other_time(
 
 
 def test_headers_are_read_where_they_are_asked_for(spark: SparkSession, broker: Any, topic: str) -> None:
-    topics.create(broker.connection, topic, partitions=PARTITIONS)
+    topics.create(broker.connection, topic, partitions=PARTITIONS, config=CREATED)
     producer = broker.connection.producer()
     producer.produce(topic, value=b"x", headers=[("a", b"b")])
     producer.flush()
