@@ -129,8 +129,13 @@ class Driver:
 
     def run(self) -> Driver:
         """Processes all that was fed."""
+        self.cut()
         for wave in waves(self._specs):
-            self._run(wave)
+            for spec in wave:
+                if spec.name not in self._queries:
+                    self._queries[spec.name] = self._start(spec)
+            for spec in wave:
+                self._process(spec)
         return self
 
     def advance(self, duration: Duration | None = None, *, to: str | datetime | None = None) -> Driver:
@@ -140,15 +145,12 @@ class Driver:
             self._now = max(self._now, at(to))
         if duration is not None:
             self._now += timedelta(microseconds=micros(duration, what="duration", where=call_site().where))
+        for topic in self._topics:
+            jvm.memory_log_advance(self._spark, self._log, topic, _micros(self._now))
         for spec in self._specs:
             for source, time in self._paces[spec.name].pulses(_micros(self._now)).items():
                 jvm.pulse(self._spark, self._clock + spec.pulse(source), time)
-        # Time moves on in a topic between two queries only when the first of them has written what this makes final.
-        self._move(set(self._topics) - {topic for spec in self._specs for topic in spec.writes})
-        for wave in waves(self._specs):
-            self._run(wave)
-            self._move({topic for spec in wave for topic in spec.writes} & set(self._topics))
-        return self
+        return self.run()
 
     def crash(self) -> Driver:
         """Dies after the last batch was written and before it was noted as done, so that it will be processed again."""
@@ -215,18 +217,6 @@ class Driver:
 
     def _read(self, source: Source) -> DataFrame:
         return memory.read(self._spark, source, self._log)
-
-    def _run(self, wave: Sequence[QuerySpec]) -> None:
-        self.cut()
-        for spec in wave:
-            if spec.name not in self._queries:
-                self._queries[spec.name] = self._start(spec)
-        for spec in wave:
-            self._process(spec)
-
-    def _move(self, topics: Iterable[str]) -> None:
-        for topic in topics:
-            jvm.memory_log_advance(self._spark, self._log, topic, _micros(self._now))
 
     def _start(self, spec: QuerySpec) -> StreamingQuery:
         records = self._compiled[spec.name].records
