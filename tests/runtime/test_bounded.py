@@ -23,7 +23,8 @@ def project(spark: Any, broker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def put(broker: Any, topic: str, *times: str) -> None:
     rows = [{"k": "A", "at": f"2024-01-01T10:{each}Z"} for each in times]
-    send.send(broker.connection, topic, send.rows(rows), create=True)
+    # With a key, so that they stay in order.
+    send.send(broker.connection, topic, send.rows(rows, key="k"), create=True)
 
 
 def counts(broker: Any, topic: str) -> list[tuple[str, int]]:

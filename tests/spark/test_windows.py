@@ -402,8 +402,12 @@ def test_a_quiet_stream_closes_its_windows_and_what_reopens_them_is_late(drive: 
     assert [row["count"] for row in driver.rows("hours")] == [2]
     assert [row["count"] for row in driver.rows("sessions")] == [2]
     assert [row["count"] for row in driver.rows("sliding")] == [1, 2, 1, 0]
-    driver.feed("events", "k | v | at\nA | 1 | 10:00:40").run()
+    driver.feed("events", "k | v | at\nA | 1 | 10:00:02").run()
     assert [driver.total(name).late for name in ("hours", "sessions", "sliding")] == [1, 1, 1]
+    # A session that would last longer than the one that was closed is a new one.
+    driver.feed("events", "k | v | at\nA | 1 | 10:00:40").run().advance("2 minutes")
+    assert [driver.total(name).late for name in ("hours", "sessions")] == [2, 1]
+    assert [row["count"] for row in driver.rows("sessions")] == [2, 1]
 
 
 def test_running_aggregates_need_no_window_and_follow_every_batch(drive: Any) -> None:
