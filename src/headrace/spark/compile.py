@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from pyspark.errors import AnalysisException, PySparkException
@@ -36,9 +37,10 @@ from headrace.plan.nodes import (
     walk,
 )
 from headrace.plan.queries import QuerySpec
-from headrace.spark import encode, functions, joins, jvm, lanes, tables, windows
+from headrace.spark import encode, functions, holdable, joins, jvm, lanes, tables, windows
 from headrace.spark.columns import column
 from headrace.spark.decode import ADVANCE, decode, fields_of
+from headrace.spark.guard import Guard
 from headrace.spark.tables import Kernel, Steps, Table
 
 Read = Callable[[Source], DataFrame]
@@ -89,8 +91,9 @@ def compile(spec: QuerySpec, read: Read, *, realtime: bool = False, now: Column 
     ends = (spec.node, *(write.node for write in spec.late))
     newest = spec.paced or sum(source.lateness is not None for source in spec.sources) > 1
     found = [] if all(source.bad != "dead" for source in spec.sources) else [jvm.DeadLetters(spec.name)]
-    inputs = Inputs(_paced(read, spec, clock) if spec.paced else read, spec.label, now, newest, *found)
+    inputs = Inputs(spec, _paced(read, spec, clock) if spec.paced else read, now, newest, *found)
     rows, *lates = _rows(ends, inputs, kernel)
+    rows = Guard.of(spec.node, *found or [None], number=-1).whole(rows, holdable.nul_characters(spec, rows))
     compiled = Compiled(spec, rows, tuple(lates), tuple(kernel.layouts), *found or [None])
     try:
         jvm.check_streaming(compiled.records, spec.mode)
@@ -114,8 +117,8 @@ def _paced(read: Read, spec: QuerySpec, clock: str) -> Read:
 class Inputs:
     """What a query is made of: the records of its topics, and the time at which they are processed."""
 
+    spec: QuerySpec
     read: Read
-    label: Callable[[Source], str]
     now: Column | None
     newest: bool = False
     """Whether progress has to say how far the events of each source have come."""
@@ -179,6 +182,8 @@ class _Built:
     tables: dict[tuple[int, Steps], Table] = field(default_factory=dict[tuple[int, Steps], Table])
     raw: dict[int, Table] = field(default_factory=dict[int, Table])
     decoded: list[Source] = field(default_factory=list[Source])
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+    """For names that must differ in a query."""
 
     def frame(self, node: Node) -> DataFrame:
         return self.frames[id(node)]
@@ -232,9 +237,9 @@ class _Built:
             case AsTable():
                 return tables.upserts(self.frame(node.input), node, places=self.kernel.places)
             case Filter() if id(node.input) in self.raw:
-                return tables.filter(node, self.raw[id(node.input)])
+                return tables.filter(node, self.raw[id(node.input)], self._guard(node))
             case Project() if id(node.input) in self.raw:
-                return tables.project(node, self.raw[id(node.input)])
+                return tables.project(node, self.raw[id(node.input)], self._guard(node))
             case _:
                 return None
 
@@ -242,9 +247,9 @@ class _Built:
         """None for what Spark aggregates itself: rows that replace each other, without the ones before."""
         match node:
             case Filter() if id(node.input) not in self.frames:
-                return tables.filter(node, self.table(node.input, steps))
+                return tables.filter(node, self.table(node.input, steps), self._guard(node))
             case Project() if id(node.input) not in self.frames:
-                return tables.project(node, self.table(node.input, steps))
+                return tables.project(node, self.table(node.input, steps), self._guard(node))
             case TableJoin():
                 left = self.side(node.left, (mine for mine, _ in node.on), steps)
                 right = self.side(node.right, (theirs for _, theirs in node.on), steps)
@@ -286,7 +291,7 @@ class _Built:
                 if base is None:
                     table = self.table(node.table, "moment" if node.as_of == "event_time" else "batch")
                     return tables.lookup(node, frame(node.stream), table, self.kernel)
-                both, inside, table = lanes.lanes(node, base, frame(base))
+                both, inside, table = lanes.lanes(node, base, frame(base), self._guard)
                 return tables.lookup(node, both, table, self.kernel, inside)
             case Changes():
                 return tables.changes(node, self.changes(node.input, "record"))
@@ -295,19 +300,24 @@ class _Built:
             case KeyBy():
                 return frame(node.input)
             case Aggregate():
-                return windows.aggregate(node, frame(node.input), self.kernel)
+                aggregates = [F.expr(text).alias(name) for name, text in node.aggregates]
+                known = self._guard(node).whole(frame(node.input), holdable.null_keys(self.inputs.spec, node))
+                rows, aggregates = self._guard(node).expressions(known, aggregates, node.udfs, aggregates=True)
+                return windows.aggregate(node, rows, aggregates, self.kernel)
             case TooLate():
                 return windows.too_late(node, frame(node.input))
             case AsTable() | TableJoin() | TableAggregate() | Cut():
                 raise AssertionError(f"{type(node).__name__} is no stream of a query")
 
     def _guarded(self, node: Filter | Project | Explode, texts: list[str]) -> tuple[DataFrame, list[Column]]:
-        """Rows for these expressions: where a Python function fails on a record's row, that is a dead letter."""
-        letters = self.inputs.letters if all(s.bad == "dead" for s in walk(node) if isinstance(s, Source)) else None
-        return functions.guarded(self.frame(node.input), node.udfs, list(map(F.expr, texts)), letters, node.where)
+        """Rows for these expressions: one on which they fail is what `bad=` says, as long as it is that of one record."""
+        return self._guard(node).expressions(self.frame(node.input), list(map(F.expr, texts)), node.udfs)
+
+    def _guard(self, node: Node) -> Guard:
+        return Guard.of(node, self.inputs.letters, next(self.numbers))
 
     def _decoded(self, source: Source) -> DataFrame:
-        records, label = self.inputs.read(source), self.inputs.label(source)
+        records, label = self.inputs.read(source), self.inputs.spec.label(source)
         number = len(self.decoded)
         self.decoded.append(source)
         if source.origin is not None:

@@ -147,11 +147,33 @@ def decode_json(
     return _column(decoded)
 
 
-def calls(expressions: Sequence[Column], names: Sequence[str], prefix: str) -> tuple[list[Column], list[Column]]:
-    """The calls of these functions in expressions, as columns (kernel: FunctionCalls), and the expressions over them."""
-    taken = _jvm(SparkSession.active()).headrace.kernel.FunctionCalls(list(names), prefix)
-    over = [_column(taken.without(expression._jc)) for expression in expressions]  # pyright: ignore
-    return [_column(call) for call in taken.calls()], over
+class FunctionCalls:
+    """The calls of some functions in expressions (kernel: FunctionCalls); `over` is the expressions over their results."""
+
+    def __init__(self, expressions: Sequence[Column], names: Sequence[str], prefix: str) -> None:
+        self._java = _jvm(SparkSession.active()).headrace.kernel.guard.FunctionCalls(list(names), prefix)
+        self.over = [_column(self._java.without(expression._jc)) for expression in expressions]  # pyright: ignore
+
+    def __len__(self) -> int:
+        return int(self._java.size())
+
+    def arguments(self, number: int) -> list[Column]:
+        return [_column(argument) for argument in self._java.arguments(number)]
+
+    def call(self, number: int, arguments: Sequence[Column]) -> Column:
+        return _column(self._java.call(number, _columns(arguments)))
+
+
+def guards(
+    frame: DataFrame, expressions: Sequence[Column], prefix: str, *, aggregates: bool = False
+) -> tuple[list[Column], list[Column]]:
+    """What in the expressions can fail on a row, as columns of the frame (kernel: Guards), and the expressions over these.
+
+    The last of the columns, called as the prefix, is the cause where one of them failed.
+    """
+    made = _jvm(frame.sparkSession).headrace.kernel.guard.Guards
+    taken = (made.ofAggregates if aggregates else made.of)(frame._jdf, _columns(expressions), prefix)  # pyright: ignore
+    return [_column(each) for each in taken.columns()], [_column(each) for each in taken.over()]
 
 
 class DeadLetters:
@@ -340,13 +362,9 @@ class Calls:
     _door: str
 
     def __init__(self, frame: DataFrame, expressions: Sequence[Column]) -> None:
-        spark = frame.sparkSession
-        columns: Any = spark.sparkContext._gateway.new_array(_jvm(spark).org.apache.spark.sql.Column, len(expressions))  # pyright: ignore
-        for i, expression in enumerate(expressions):
-            columns[i] = expression._jc  # pyright: ignore
         try:
-            door: Any = getattr(_jvm(spark), self._door)
-            self.java: Any = door.of(frame._jdf, columns)  # pyright: ignore
+            door: Any = getattr(_jvm(frame.sparkSession), self._door)
+            self.java: Any = door.of(frame._jdf, _columns(expressions))  # pyright: ignore
         except IllegalArgumentException as error:
             raise PlanError(str(error).partition("\n")[0]) from None
         self.arguments = [_column(column) for column in self.java.arguments()]
@@ -378,6 +396,15 @@ def _operators(frame: DataFrame) -> Any:
 def _mode(frame: DataFrame, mode: str) -> Any:
     modes = _jvm(frame.sparkSession).org.apache.spark.sql.streaming.OutputMode
     return modes.Append() if mode == "append" else modes.Update()
+
+
+def _columns(columns: Sequence[Column]) -> Any:
+    spark = SparkSession.active()
+    gateway = cast("Any", spark.sparkContext._gateway)  # pyright: ignore[reportPrivateUsage]
+    array = gateway.new_array(_jvm(spark).org.apache.spark.sql.Column, len(columns))
+    for i, each in enumerate(columns):
+        array[i] = each._jc  # pyright: ignore
+    return array
 
 
 def _column(column: Any) -> Column:

@@ -6,6 +6,7 @@ side act on its lane. Without this Spark would read and decode the topic once fo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -13,6 +14,7 @@ from pyspark.sql import functions as F
 
 from headrace.plan.nodes import TIME, AsTable, Filter, KeyBy, Lookup, Node, Project
 from headrace.spark.columns import column
+from headrace.spark.guard import PLACE, Guard
 from headrace.spark.tables import AFTER, KEY, Table, upserts
 
 _IN, _LIVE = "_in", "_live"
@@ -24,7 +26,7 @@ def shared(node: Lookup) -> Node | None:
     return next((step for step in (*_steps(node.table), _base(node.table)) if id(step) in left), None)
 
 
-def lanes(node: Lookup, base: Node, frame: DataFrame) -> tuple[DataFrame, Column, Table]:
+def lanes(node: Lookup, base: Node, frame: DataFrame, guard: Callable[[Node], Guard]) -> tuple[DataFrame, Column, Table]:
     """A frame with the stream's columns and, beside them, the table's changes; and whether a row of it is in the stream."""
     names = frame.columns
     both = frame.select(
@@ -33,10 +35,10 @@ def lanes(node: Lookup, base: Node, frame: DataFrame) -> tuple[DataFrame, Column
     )
     right = _Lane("_1", both, names, versioned=False)
     for step in reversed(_until(node.table, base)):
-        right = right.then(step)
+        right = right.then(step, guard(step))
     left = _Lane("_0", right.as_changes(), names, versioned=False)
     for step in reversed(_until(node.stream, base)):
-        left = left.then(step)
+        left = left.then(step, guard(step))
     opened = left.opened()
     return opened, F.col("_0" + _IN), Table(opened, raw=True, versioned=right.versioned)
 
@@ -52,23 +54,24 @@ class _Lane:
         """With the lane's columns under their own names too."""
         return self.frame.select("*", *(column(self.prefix + name).alias(name) for name in self.names))
 
-    def then(self, node: Node) -> _Lane:
+    def then(self, node: Node, guard: Guard) -> _Lane:
         match node:
             case Filter():
                 # A row that does not match is no event; of a table it is a delete.
                 flag = self.prefix + (_LIVE if node.kind == "table" else _IN)
-                holds = F.col(flag) & F.coalesce(F.expr(node.condition), F.lit(False))
-                return self._with(self.opened().select(*self._but(flag), holds.alias(flag)), self.names)
+                rows, (holds,) = guard.expressions(self.opened(), [self._inside(node.condition)], node.udfs)
+                return self._with(rows.select(*self._but(flag), F.coalesce(holds, F.lit(False)).alias(flag)), self.names)
             case Project():
                 names = [name for name, _ in node.items]
-                items = [F.expr(text).alias(self.prefix + name) for name, text in node.items]
+                rows, cells = guard.expressions(self.opened(), [self._inside(text) for _, text in node.items], node.udfs)
+                items = [cell.alias(self.prefix + name) for cell, name in zip(cells, names, strict=True)]
                 hidden = [name for name in self.names if name.startswith("_") and name not in names]
                 gone = [self.prefix + name for name in self.names if name not in hidden]
-                return self._with(self.opened().select(*self._but(*gone), *items), [*names, *hidden])
+                return self._with(rows.select(*self._but(*gone), *items), [*names, *hidden])
             case AsTable():
                 table = upserts(self.opened(), node, also=self._but())
-                kept = [name for name in self.names if name in (*node.columns, TIME)]
-                return _Lane(self.prefix, table.frame.drop(AFTER), kept, table.versioned)
+                kept = [name for name in self.names if name in (*node.columns, TIME, *PLACE)]
+                return _Lane(self.prefix, table.frame.drop(AFTER, *PLACE), kept, table.versioned)
             case _:
                 return self
 
@@ -78,6 +81,10 @@ class _Lane:
         inside, live = F.col(self.prefix + _IN), F.col(self.prefix + _LIVE)
         others = [name for name in self.frame.columns if name != KEY and not name.startswith(self.prefix)]
         return self.frame.select(*others, F.when(inside, F.col(KEY)).alias(KEY), F.when(inside & live, row).alias(AFTER))
+
+    def _inside(self, text: str) -> Column:
+        """The expression, where the row is in the lane: elsewhere it might fail."""
+        return F.when(F.col(self.prefix + _IN) & F.col(self.prefix + _LIVE), F.expr(text))
 
     def _but(self, *gone: str) -> list[Column]:
         return [column(name) for name in self.frame.columns if name not in gone]

@@ -32,6 +32,7 @@ from headrace.plan.nodes import (
 )
 from headrace.spark import jvm, windows
 from headrace.spark.columns import column, path
+from headrace.spark.guard import PLACE, Guard
 
 Mode = Literal["append", "update"]
 Steps = Literal["batch", "record", "moment"]
@@ -50,7 +51,7 @@ _LEFT_OUT = {"stale": "80", "bad": "81", "late": "82"}
 class Table:
     """Changes. Raw ones are upserts and deletes as they came, with no row before; `versioned` ones may be out of date.
 
-    Raw ones also have `_arrived`, when they came into the log.
+    Raw ones also have `_arrived`, when they came into the log, and where, if they are records.
     """
 
     frame: DataFrame
@@ -185,6 +186,7 @@ def upserts(frame: DataFrame, node: Source | AsTable, also: Sequence[Column] = (
         version = at
     changes = frame.select(
         *also,
+        *(name for name in PLACE if name in frame.columns),
         key.alias(KEY),
         row.alias(AFTER),
         at.alias(AT),
@@ -203,13 +205,22 @@ def _place(node: Source | AsTable, offset: Column) -> Column:
     return F.shiftleft(offset, 16) + F.pmod(F.hash(topic, F.col("_partition")), F.lit(1 << 16))
 
 
-def filter(node: Filter, table: Table) -> Table:
-    return _each(table, lambda _, side: F.when(F.expr(node.condition), F.col(side)))
+def filter(node: Filter, table: Table, guard: Guard) -> Table:
+    def kept(opened: DataFrame, side: str) -> tuple[DataFrame, Column]:
+        condition = F.when(F.col(side).isNotNull(), F.expr(node.condition))
+        rows, (holds,) = guard.expressions(opened, [condition], node.udfs)
+        return rows, F.when(holds, F.col(side))
+
+    return _each(table, kept)
 
 
-def project(node: Project, table: Table) -> Table:
-    row = F.struct(*(F.expr(text).alias(name) for name, text in node.items))
-    return _each(table, lambda _, side: F.when(F.col(side).isNotNull(), row))
+def project(node: Project, table: Table, guard: Guard) -> Table:
+    def made(opened: DataFrame, side: str) -> tuple[DataFrame, Column]:
+        there = F.col(side).isNotNull()
+        rows, cells = guard.expressions(opened, [F.when(there, F.expr(text)) for _, text in node.items], node.udfs)
+        return rows, F.when(there, F.struct(*(cell.alias(name) for cell, (name, _) in zip(cells, node.items, strict=True))))
+
+    return _each(table, made)
 
 
 def newest(table: Table, node: Node, kernel: Kernel, steps: Steps) -> Table:
@@ -290,7 +301,7 @@ def same_types(on: Pairs, left: StructType, right: StructType, node: Node) -> No
             )
 
 
-def _each(table: Table, change: Callable[[DataFrame, str], Column]) -> Table:
+def _each(table: Table, change: Callable[[DataFrame, str], tuple[DataFrame, Column]]) -> Table:
     """Changes the row before and the row after, each with its fields as columns; what is then no change is left out."""
     frame = table.frame
     for side, at in ((AFTER, AT),) if table.raw else ((BEFORE, BEFORE_AT), (AFTER, AT)):
@@ -299,10 +310,11 @@ def _each(table: Table, change: Callable[[DataFrame, str], Column]) -> Table:
             "*", *(F.col(path(side, name)).alias(name) for name in fields), F.timestamp_micros(at).alias(TIME)
         )
         kept = [name for name in frame.columns if name != side]
-        frame = opened.select(*kept, change(opened, side).alias(side))
-    changed = replace(table, frame=frame)
+        rows, changed = change(opened, side)
+        frame = rows.select(*kept, changed.alias(side))
     # A row that stays the same with another time is a change for what goes by time, and is left out where the table ends.
-    return changed if table.raw else replace(table, frame=frame.where(_differ(changed) | _retimed()))
+    made = replace(table, frame=frame)
+    return made if table.raw else replace(made, frame=frame.where(_differ(made) | _retimed()))
 
 
 def _differ(table: Table) -> Column:
@@ -401,11 +413,11 @@ def aggregate(node: TableAggregate, table: Table, kernel: Kernel, steps: Steps) 
     expressions = [F.expr(text).alias(name) for name, text in node.aggregates]
     splits: list[jvm.Split] = []
 
-    def split(opened: DataFrame, side: str) -> Column:
+    def split(opened: DataFrame, side: str) -> tuple[DataFrame, Column]:
         splits.append(jvm.Split(opened, expressions))
         arguments = F.struct(*(column.alias(f"a{i}") for i, column in enumerate(splits[-1].arguments)))
         key = _struct({name: column(name) for name in node.key})
-        return F.when(F.col(side).isNotNull(), F.struct(key.alias("key"), arguments.alias("arguments")))
+        return opened, F.when(F.col(side).isNotNull(), F.struct(key.alias("key"), arguments.alias("arguments")))
 
     groups = _each(table, split)
     blocks = kernel.blocks(groups, lambda row: F.col(path(row, "key")), lambda row: F.col(path(row, "arguments")), _LEFT)

@@ -8,6 +8,7 @@ time), because Spark counts what is left after a first aggregation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from pyspark.sql import Column, DataFrame
@@ -48,11 +49,11 @@ def _copied(time: Column) -> Column:
     return F.timestamp_micros(F.unix_micros(time))
 
 
-def aggregate(node: Aggregate, frame: DataFrame, kernel: Kernel) -> DataFrame:
+def aggregate(node: Aggregate, frame: DataFrame, aggregates: Sequence[Column], kernel: Kernel) -> DataFrame:
+    """`aggregates` are those of the node, over the columns of the frame."""
     if not node.native:
-        return _by_kernel(node, frame, kernel)
+        return _by_kernel(node, frame, aggregates, kernel)
     keys = [column(name) for name in node.input.key]
-    aggregates = [F.expr(text).alias(name) for name, text in node.aggregates]
     names = [column(name) for name, _ in node.aggregates]
     if node.window is None:
         return frame.groupBy(*keys).agg(*aggregates)
@@ -174,14 +175,13 @@ def _micros(value: int) -> str:
     return f"{value} microseconds"
 
 
-def _by_kernel(node: Aggregate, frame: DataFrame, kernel: Kernel) -> DataFrame:
+def _by_kernel(node: Aggregate, frame: DataFrame, aggregates: Sequence[Column], kernel: Kernel) -> DataFrame:
     window = node.window
     assert window is not None
     spark = frame.sparkSession
     if node.late == "fail":
         frame = _failing(node, window, frame)
-    expressions = [F.expr(text).alias(name) for name, text in node.aggregates]
-    split = jvm.Split(frame, expressions) if window.kind == "sliding" else jvm.Aggregates(frame, expressions)
+    split = jvm.Split(frame, aggregates) if window.kind == "sliding" else jvm.Aggregates(frame, aggregates)
     arguments = F.struct(*(argument.alias(f"a{i}") for i, argument in enumerate(split.arguments)))
     closed = F.lit(jvm.NO_VERSION) if _joined(node) else jvm.watermark(spark)
     blocks = kernel.events(frame, node.input.key, F.unix_micros(TIME), closed, arguments)

@@ -1,6 +1,7 @@
-package headrace.kernel;
+package headrace.kernel.guard;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
@@ -19,7 +20,7 @@ import scala.runtime.AbstractPartialFunction;
 public final class FunctionCalls {
   private final List<String> names;
   private final String prefix;
-  private final List<Column> calls = new ArrayList<>();
+  private final List<UnresolvedFunction> calls = new ArrayList<>();
 
   /**
    * @param names of the functions
@@ -30,9 +31,25 @@ public final class FunctionCalls {
     this.prefix = prefix;
   }
 
-  /** The calls so far, in the order in which they can be computed: later ones may use earlier ones. */
-  public List<Column> calls() {
-    return calls;
+  /** How many calls there are so far. In this order they can be computed: later ones may use earlier ones. */
+  public int size() {
+    return calls.size();
+  }
+
+  public Column[] arguments(int number) {
+    return CollectionConverters.asJava(calls.get(number).arguments()).stream().map(ExpressionUtils::column).toArray(Column[]::new);
+  }
+
+  /** The call, with these arguments. */
+  public Column call(int number, Column[] arguments) {
+    UnresolvedFunction call = calls.get(number);
+    List<Expression> over = Arrays.stream(arguments).map(ExpressionUtils::expression).toList();
+    UnresolvedFunction guarded =
+        call.copy(
+            CollectionConverters.asScala(List.of(prefix + call.nameParts().head().toLowerCase())).toSeq(),
+            CollectionConverters.asScala(over).toSeq(), call.isDistinct(), call.filter(), call.ignoreNulls(), call.orderingWithinGroup(),
+            call.isInternal());
+    return ExpressionUtils.column(guarded).alias(prefix + number);
   }
 
   /** The expression over the columns of its calls, each of which is a struct with a value. */
@@ -51,13 +68,8 @@ public final class FunctionCalls {
 
       @Override
       public Expression apply(Expression expression) {
-        UnresolvedFunction call = (UnresolvedFunction) expression;
-        UnresolvedFunction guarded =
-            call.copy(
-                CollectionConverters.asScala(List.of(prefix + call.nameParts().head().toLowerCase())).toSeq(),
-                call.arguments(), call.isDistinct(), call.filter(), call.ignoreNulls(), call.orderingWithinGroup(), call.isInternal());
         String name = prefix + calls.size();
-        calls.add(ExpressionUtils.column(guarded).alias(name));
+        calls.add((UnresolvedFunction) expression);
         return new UnresolvedAttribute(CollectionConverters.asScala(List.of(name, "value")).toSeq());
       }
     };

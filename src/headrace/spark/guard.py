@@ -1,0 +1,94 @@
+"""Rows on which an expression fails: a dead letter, or what `bad=` says, as long as a row is that of one record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from headrace.errors import Where
+from headrace.plan.nodes import Bad, Node, Source, Udf, walk
+from headrace.spark import jvm
+from headrace.spark.functions import CALL
+
+PLACE = ("_topic", "_partition", "_offset")
+_GUARD = "_guard_"
+_ROW_KEY = "_row_key"
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What becomes of a row on which an operator fails: by topic, as the sources of the operator say."""
+
+    operator: str
+    policies: dict[str, Bad]
+    letters: jvm.DeadLetters | None
+    number: int
+
+    @staticmethod
+    def of(node: Node, letters: jvm.DeadLetters | None, number: int) -> Guard:
+        sources = [source for source in walk(node) if isinstance(source, Source)]
+        called = "".join(f"{udf.name}(), " for udf in node.udfs).removesuffix(", ") or type(node).__name__.lower()
+        return Guard(f"{called} at {_line(node.where)}", {source.topic: source.bad for source in sources}, letters, number)
+
+    def expressions(
+        self, frame: DataFrame, expressions: Sequence[Column], udfs: Sequence[Udf], *, aggregates: bool = False
+    ) -> tuple[DataFrame, list[Column]]:
+        """The rows on which none of the expressions fails, and the expressions over them."""
+        if not set(PLACE) <= set(frame.columns) and _ROW_KEY not in frame.columns:
+            return frame, list(expressions)
+        rows, causes, over = frame, list[Column](), list(expressions)
+        if udfs and not aggregates:
+            calls = jvm.FunctionCalls(over, [udf.name for udf in udfs], CALL)
+            over = calls.over
+            for number in range(len(calls)):
+                rows, found, arguments = self._guarded(rows, calls.arguments(number), f"{_GUARD}{number}_")
+                rows = rows.select("*", calls.call(number, arguments))
+                causes += [*found, F.col(f"{CALL}{number}.cause")]
+        rows, found, over = self._guarded(rows, over, _GUARD, aggregates=aggregates)
+        causes += found
+        return (self._good(rows, F.coalesce(*causes)), over) if causes else (frame, over)
+
+    def whole(self, frame: DataFrame, causes: Sequence[Column]) -> DataFrame:
+        """The rows for which there is no cause, where that is one of the record."""
+        return self._good(frame, F.coalesce(*causes)) if causes and set(PLACE) <= set(frame.columns) else frame
+
+    def _guarded(
+        self, frame: DataFrame, expressions: Sequence[Column], prefix: str, *, aggregates: bool = False
+    ) -> tuple[DataFrame, list[Column], list[Column]]:
+        if not expressions:
+            return frame, [], []
+        guards, over = jvm.guards(frame, expressions, prefix, aggregates=aggregates)
+        return (frame.select("*", *guards), [F.col(prefix)], over) if guards else (frame, [], over)
+
+    def _good(self, rows: DataFrame, cause: Column) -> DataFrame:
+        if not set(PLACE) <= set(rows.columns):
+            # A change of a table, of which there will be another if this one is left out: the run can't go on without it.
+            return rows.where(_refused(cause, "HEADRACE_BAD_CHANGE", self.operator, "key:", F.to_json(_ROW_KEY)))
+        topic, partition, offset = map(F.col, PLACE)
+
+        def of(policy: Bad) -> Column | None:
+            topics = [name for name, bad in self.policies.items() if bad == policy]
+            if not topics:
+                return None
+            return cause if len(topics) == len(self.policies) else F.when(topic.isin(topics), cause)
+
+        if (fails := of("fail")) is not None:
+            rows = rows.where(_refused(fails, "HEADRACE_BAD_ROW", topic, partition, offset, self.operator))
+        if (skipped := of("skip")) is not None:
+            rows = rows.observe(f"bad-row-{self.number}", F.count_if(skipped.isNotNull()).alias("bad")).where(skipped.isNull())
+        if self.letters is not None and (dead := of("dead")) is not None:
+            rows = rows.where(self.letters.good(self.operator, dead, topic, partition, offset))
+        return rows
+
+
+def _refused(cause: Column, *words: str | Column) -> Column:
+    """A condition that ends the run where there is a cause."""
+    text = F.concat_ws(" ", *(F.lit(word) if isinstance(word, str) else word for word in words), F.lit("cause:"), cause)
+    return cause.isNull() | F.raise_error(text).cast("boolean")
+
+
+def _line(where: Where) -> str:
+    return f"{where.file}:{where.line}"
