@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import os
 from pathlib import Path
 from typing import Any
@@ -101,15 +102,19 @@ def test_a_broker_that_does_not_answer_is_named(project: Any, topic: str) -> Non
     assert caught.value.fix
 
 
-def test_an_expression_that_fails_on_a_row_is_told_at_its_line(project: Any, topic: str) -> None:
-    put(project, topic, [{"k": "a", "v": 0}])
+def test_an_expression_that_fails_on_a_row_makes_a_dead_letter_or_ends_the_run_at_its_line(project: Any, topic: str) -> None:
+    put(project, topic, [{"k": "a", "v": 0}, {"k": "b", "v": 2}])
     app = hr.App(f"divide-{topic}")
-    app.stream(topic, schema="k string, v int").with_columns(
+    app.stream(topic, schema="k string, v int").with_columns(share="1 / v").to(f"{topic}-out")
+    (total,) = run(app, project).totals
+    assert (total.rows_in, total.rows_out, total.bad) == (2, 1, 1)
+    strict = hr.App(f"strict-{topic}")
+    strict.stream(topic, schema="k string, v int", bad="fail").with_columns(
         share="1 / v",
-    ).to(f"{topic}-out")
-    with pytest.raises(RunError) as caught:
-        run(app, project)
-    assert "Division by zero" in caught.value.message
+    ).to(f"{topic}-strict")
+    with pytest.raises(BadRecord) as caught:
+        run(strict, project)
+    assert re.search(f"topic {topic}, partition [0-9], offset 0: Division by zero", caught.value.message)
     assert caught.value.where is not None
     assert caught.value.where.code.endswith(".with_columns(")
 
@@ -125,7 +130,7 @@ def test_what_apply_does_and_real_time_mode_cannot_is_told_at_its_line(project: 
     assert caught.value.where.code.startswith("rows.apply(")
 
 
-def test_a_function_that_fails_is_told_with_its_own_line(project: Any, topic: str) -> None:
+def test_a_function_that_fails_is_named_with_the_record(project: Any, topic: str) -> None:
     @hr.udf("int")
     def cautious(v: int) -> int:
         raise ValueError(f"not {v}!")
@@ -133,10 +138,11 @@ def test_a_function_that_fails_is_told_with_its_own_line(project: Any, topic: st
     put(project, topic, [{"k": "a", "v": 7}])
     app = hr.App(f"careful-{topic}")
     app.stream(topic, schema="k string, v int", bad="fail").with_columns(w="cautious(v)").to(f"{topic}-out")
-    with pytest.raises(RunError) as caught:
+    with pytest.raises(BadRecord) as caught:
         run(app, project)
-    assert "ValueError: not 7! (in cautious, " in caught.value.message
-    assert ".with_columns(w=" in str(caught.value)
+    assert "ValueError: not 7!" in caught.value.message
+    assert f"fails on a record: topic {topic}, partition " in caught.value.message
+    assert caught.value.where is not None
 
 
 def test_a_changed_aggregate_does_not_read_the_old_ones_state(project: Any, topic: str) -> None:
