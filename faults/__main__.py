@@ -80,6 +80,7 @@ def _faults(args: argparse.Namespace, seed: int) -> dict[str, Callable[[], Repor
         "restored": lambda: restored.restored(seed, say),
         "page-cache": lambda: restored.page_cache(seed, say),
         "two": lambda: strikes.two_runs(seed, say),
+        "recreated": lambda: strikes.recreated(seed, say),
         "cluster": lambda: cluster.kills(seed, args.cluster, say),
         "wide": lambda: cluster.wide(seed, say),
         "defects": lambda: _defects(seed, say),

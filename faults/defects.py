@@ -113,6 +113,20 @@ DEFECTS = (
         "    letters.isEmpty();",
         _surgery,
     ),
+    Defect(
+        "topics known by their names only",
+        "src/headrace/runtime/incarnations.py",
+        "*(source.topic for source in spec.sources), ",
+        "",
+        lambda seed, say, code: strikes.recreated(seed, say, code=code),
+    ),
+    Defect(
+        "a URL is not its folder",
+        "src/headrace/config.py",
+        'if value.lower().startswith("file:"):',
+        "if False:",
+        lambda seed, say, code: strikes.two_runs(seed, say, code=code),
+    ),
 )
 
 

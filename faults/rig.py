@@ -95,10 +95,25 @@ class Rig:
         self.feed(again)
         self.truth = known
 
-    def start(self, *, until: bool = False, point: str | None = None) -> Run:
+    def recreate(self, count: int) -> None:
+        """The topic that is read is another one, with so many events that the oracle does not know."""
+        for gone in self._admin.delete_topics([IN]).values():
+            gone.result()
+        while IN in self._admin.list_topics(timeout=30).topics:
+            time.sleep(0.01)
+        for made in self._admin.create_topics([NewTopic(IN, PARTITIONS)]).values():
+            made.result()
+        producer = Producer({"bootstrap.servers": self.address, "linger.ms": 20, "log_level": 2})
+        for i in range(count):
+            one = event(self.seed, 1_000_000_000 + i)
+            producer.produce(IN, one.value, one.key, one.partition)
+            producer.poll(0)
+        producer.flush(SECONDS)
+
+    def start(self, *, until: bool = False, point: str | None = None, state: str | None = None) -> Run:
         """`headrace run` in a process of its own; `point` is one of the kernel's, as "crash=COMMITTED:3"."""
         options = {"JAVA_TOOL_OPTIONS": f"-Dheadrace.{point}"} if point else {}
-        command = [*HEADRACE, "run", str(self.app), "--broker", self.address, "--state", str(self.state)]
+        command = [*HEADRACE, "run", str(self.app), "--broker", self.address, "--state", state or str(self.state)]
         return Run(command + (["--until", "now"] if until else []), self.folder, {**self.environment(), **options})
 
     def environment(self) -> dict[str, str]:

@@ -526,19 +526,41 @@ def _small_disk(folder: Path) -> Iterator[Path | None]:
 
 
 def two_runs(seed: int, say: Say, *, code: Path = ROOT) -> Report:
-    """A second run while the first one works is told who does."""
-    report = Report("two runs at once")
+    """A second run while the first one works is refused and names the first, in whatever form it names their state."""
+    report = Report("two runs at once, by path and by URL")
     with rig(seed, code=code) as at:
         at.feed(1000)
         first = at.start()
         wait_for(lambda: at.count() > 0, "the first run")
-        second = at.start(until=True)
-        report.struck += 1
-        if second.wait() == 0 or f"as process {first.process.pid}" not in second.said():
-            report.violations.append(f"the second run was not refused:\n{second.said()[-600:]}")
+        for state in (str(at.state), f"file://{at.state}", f"file:{at.state}"):
+            second = at.start(until=True, state=state)
+            report.struck += 1
+            if second.wait() == 0 or f"as process {first.process.pid}" not in second.said():
+                report.violations.append(f"the second run over {state} was not refused:\n{second.said()[-600:]}")
         first.stop()
         at.feed(1000)
         at.finish()
         report.rows = at.fed
         report.violations += at.violations()
+    return report
+
+
+def recreated(seed: int, say: Say, *, code: Path = ROOT) -> Report:
+    """The topic that is read is deleted and created again, with fewer records and with more: the run ends and names it."""
+    report = Report("a topic deleted and created again under a run")
+    for until, count in ((False, 500), (False, 20_000), (True, 20_000)):
+        with rig(seed, code=code, batch=500) as at:
+            at.feed(10_000)
+            run = at.start(until=until)
+            wait_for(lambda at=at: at.count() > 0, "the run")
+            at.recreate(count)
+            report.struck += 1
+            ended, said = run.wait(), run.said()
+            if ended == 0 or "it was deleted and created again" not in said or "fix:" not in said:
+                report.violations.append(f"{count} records in a new topic: not refused, or not by name:\n{said[-600:]}")
+            copies = [id for _, id, _ in at.found().copies]
+            foreign = [id for id in copies if id not in at.truth.copies]
+            if foreign or len(set(copies)) != len(copies):
+                report.violations.append(f"{len(foreign)} copies are of records of the new topic, or some are doubled")
+            report.rows += at.fed
     return report

@@ -27,6 +27,21 @@ def load(tmp_path: Path, file: str | None = None, flags: dict[str, str | None] |
     return Config.load(flags or {}, cwd=tmp_path, environ=environ)
 
 
+@pytest.mark.parametrize("form", ["file://{}/s", "file:{}/s", "FILE://{}/s", "file://localhost{}/s", "{}/s", "s"])
+def test_a_url_of_this_disk_is_the_folder_it_names(form: str, tmp_path: Path) -> None:
+    state = form.format(tmp_path)
+    assert Config.load({"state": state}, cwd=tmp_path, environ={}).state == f"{tmp_path}/s"
+    assert Config.load({}, cwd=tmp_path, environ={"HEADRACE_STATE": state}).state == f"{tmp_path}/s"
+    (tmp_path / "headrace.toml").write_text(f'state = "{state}"')
+    assert Config.load({}, cwd=tmp_path, environ={}).state == f"{tmp_path}/s"
+
+
+def test_other_urls_stay_what_they_are_and_a_file_of_another_host_is_refused(tmp_path: Path) -> None:
+    assert Config.load({"state": "hdfs://a/b"}, cwd=tmp_path, environ={}).state == "hdfs://a/b"
+    with pytest.raises(ConfigError, match="names a host"):
+        Config.load({"state": "file://other/x"}, cwd=tmp_path, environ={})
+
+
 def test_without_anything_the_defaults_hold(tmp_path: Path) -> None:
     config = load(tmp_path)
     assert (config.broker, config.port, config.master) == ("embedded", 9092, "local[*,4]")

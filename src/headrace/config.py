@@ -59,6 +59,12 @@ _MEMORY = "a size such as 512m or 2g", _matches(r"[1-9]\d*[kmgKMG]")
 SETTINGS: Mapping[str, Kind] = {
     "broker": Kind(EMBEDDED, "address of a Kafka broker, or embedded", "embedded or host:port[,host:port]", _is_broker),
     "port": Kind("9092", "port of the embedded broker", "a port between 1 and 65535", _is_port),
+    "broker_auth": Kind(
+        "none",
+        "whom the embedded broker admits: every process of this machine, or those that know its password",
+        "none or password",
+        _matches("none|password"),
+    ),
     "broker_memory": Kind("512m", "heap of the embedded broker", *_MEMORY),
     "master": Kind("local[*,4]", "Spark master; local[cores,attempts per task]", "a Spark master", _matches(r"\S+")),
     "driver_memory": Kind("2g", "heap of the Spark driver", *_MEMORY),
@@ -101,6 +107,7 @@ class Config:
     root: Path
     broker: str
     port: int
+    broker_auth: str
     broker_memory: str
     master: str
     driver_memory: str
@@ -121,12 +128,17 @@ class Config:
         return self.root / ".headrace"
 
     @property
+    def local_state(self) -> Path | None:
+        """The folder of the state; None if it is on another file system than this disk."""
+        return None if "://" in self.state else Path(self.state)
+
+    @property
     def embedded(self) -> bool:
         return self.broker == EMBEDDED
 
     def connection(self, address: str) -> client.Connection:
-        """The embedded broker listens on loopback without TLS: the kafka settings are for named brokers."""
-        return client.Connection(address, {} if self.embedded else self.kafka)
+        """The kafka settings are for named brokers; the embedded one says itself how it is reached."""
+        return client.Connection(address, client.read(self.home / "broker" / client.FILE) if self.embedded else self.kafka)
 
     def settings(self) -> list[Setting]:
         rows = [Setting(name, self._shown(name), self.origins[name]) for name in SETTINGS]
@@ -170,6 +182,7 @@ class Config:
             root=root,
             broker=given["broker"][0],
             port=int(given["port"][0]),
+            broker_auth=given["broker_auth"][0],
             broker_memory=given["broker_memory"][0],
             master=given["master"][0],
             driver_memory=given["driver_memory"][0],
@@ -266,7 +279,14 @@ def _known(name: str, origin: str) -> None:
 
 
 def _placed(name: str, value: str, base: Path) -> str:
-    """A folder is taken from where it was written: the file's own, or the one we stand in."""
-    if name == "state" and value and "://" not in value:
-        return str(base / Path(value).expanduser())
-    return value
+    """A folder is taken from where it was written: the file's own, or the one we stand in. A URL of this disk is its folder."""
+    if name != "state" or not value:
+        return value
+    if value.lower().startswith("file:"):
+        value = value[len("file:") :]
+        if value.startswith("//"):
+            host, slash, path = value[2:].partition("/")
+            if host not in ("", "localhost") or not slash:
+                raise ConfigError(f"state is 'file:{value}', which names a host", fix="write file:///path, or just the path")
+            value = slash + path
+    return value if "://" in value else str(base / Path(value).expanduser())

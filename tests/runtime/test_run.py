@@ -15,8 +15,8 @@ import headrace as hr
 from headrace.broker import groups, peek, send, topics
 from headrace.broker.records import Record
 from headrace.errors import BadRecord, BrokerError, RunError, StateError, TopicError
+from headrace.runtime import ownership
 from headrace.runtime import run as runtime
-from headrace.runtime import state
 from headrace.runtime.display import Silent
 from headrace.runtime.run import Summary
 
@@ -221,7 +221,7 @@ def test_a_topic_that_was_deleted_and_created_again_is_refused(project: Any, top
 def test_a_second_run_of_an_application_names_the_first(project: Any, topic: str) -> None:
     put(project, topic, [{"k": "a", "v": 1}])
     app = counting(topic, f"{topic}-out")
-    with state.owned(str(Path(".headrace/state").resolve()), app.name), pytest.raises(StateError) as caught:
+    with ownership.owned(str(Path(".headrace/state").resolve()), app.name, print), pytest.raises(StateError) as caught:
         run(app, project)
     assert f"is running already, as process {os.getpid()}" in caught.value.message
 

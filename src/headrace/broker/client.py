@@ -31,6 +31,8 @@ ALLOWED: Mapping[str, str] = MappingProxyType(
         "client.rack": "the rack to read from",
     }
 )
+FILE = "client.properties"
+"""Beside the embedded broker's data: how it is reached, if it has a password; as librdkafka has it."""
 SECRET = frozenset({"sasl.password", "sasl.jaas.config", "ssl.key.password"})
 _SAME_IN_JAVA = (
     "security.protocol",
@@ -123,6 +125,17 @@ class Connection:
         from confluent_kafka import Producer
 
         return Producer(self.librdkafka(**more))
+
+
+def read(file: Path) -> dict[str, str]:
+    """Settings as they stand in a file; none if there is no such file."""
+    try:
+        lines = file.read_text().splitlines()
+    except FileNotFoundError:
+        return {}
+    except OSError as e:
+        raise ConfigError(f"can't read {file}: {e.strerror}", fix="the embedded broker belongs to another user") from e
+    return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
 
 
 def check(kafka: Mapping[str, str], origin: Mapping[str, str]) -> None:

@@ -15,7 +15,8 @@ from collections.abc import Callable, Generator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from headrace.broker import node
+from headrace import locks, private
+from headrace.broker import client, node
 from headrace.broker.client import Connection
 from headrace.config import Config
 from headrace.errors import BrokerError
@@ -25,6 +26,7 @@ Say = Callable[[str], None]
 HOST = "127.0.0.1"
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
+_USERS = "users"
 
 
 def to_stderr(text: str) -> None:
@@ -59,26 +61,68 @@ def folder(config: Config) -> Path:
 
 def up(config: Config, say: Say = to_stderr) -> str:
     """Starts the project's broker, or finds it running; returns its address once it answers."""
+    private.folder(config.home)
+    home = private.folder(folder(config))
+    with _locked(home, say):
+        return _up(config, home, _read(home), say)
+
+
+def revive(config: Config, say: Say = to_stderr) -> str:
+    """The same for one that is in use: it is started again if it died, and not if somebody has stopped it."""
     home = folder(config)
-    home.mkdir(parents=True, exist_ok=True)
     with _locked(home, say):
         state = _read(home)
-        if state is not None and _is_ours(home, state.pid):
-            if config.origins["port"] != "default" and config.port != state.port:
-                raise BrokerError(
-                    f"the embedded broker runs at {state.address}, and {config.origins['port']} asks for port {config.port}",
-                    fix="headrace down, then start again",
-                )
-            # One that is just being killed looks alive for a moment more: then it is started anew.
-            if _answers_at_last(home, state, lambda: _is_ours(home, state.pid), say):
-                return state.address
-        return _start(config, home, state, say).address
+        if state is None or state.pid is None:
+            raise BrokerError(
+                "the embedded broker was stopped while the application was running",
+                fix="start the application again: it starts the broker, and goes on where it was",
+            )
+        return _up(config, home, state, say)
+
+
+def _up(config: Config, home: Path, state: _State | None, say: Say) -> str:
+    if state is not None and _is_ours(home, state.pid):
+        if config.origins["port"] != "default" and config.port != state.port:
+            raise BrokerError(
+                f"the embedded broker runs at {state.address}, and {config.origins['port']} asks for port {config.port}",
+                fix="headrace down, then start again",
+            )
+        # One that is just being killed looks alive for a moment more: then it is started anew.
+        if _answers_at_last(home, state, lambda: _is_ours(home, state.pid), say):
+            return state.address
+    return _start(config, home, state, say).address
+
+
+@contextlib.contextmanager
+def using(config: Config, app: str) -> Generator[None]:
+    """While it lasts, `users` knows of the application."""
+    place = folder(config) / _USERS
+    place.mkdir(parents=True, exist_ok=True)
+    file = place / f"{app}.{os.getpid()}"
+    with locks.held(file):
+        try:
+            yield
+        finally:
+            file.unlink(missing_ok=True)
+
+
+def users(config: Config) -> dict[int, str]:
+    """The applications that run over the broker, by process."""
+    found: dict[int, str] = {}
+    for file in (folder(config) / _USERS).glob("*"):
+        if locks.is_held(file):
+            app, _, pid = file.name.rpartition(".")
+            found[int(pid)] = app
+        else:
+            # One that was killed.
+            file.unlink(missing_ok=True)
+    return found
 
 
 def _start(config: Config, home: Path, last: _State | None, say: Say) -> _State:
     java = require_java()
     port = _choose_port(config, last, say)
-    node.prepare(java, home, port, _free_port())
+    node.prepare(java, home, port, _free_port(), password=config.broker_auth == "password")
     process = node.start(java, home, config.broker_memory)
     state = _State(port, process.pid, time.time())
     _write(home, state)
@@ -115,12 +159,12 @@ def status(config: Config) -> Status:
     return Status(True, state.address, state.pid, state.started, log)
 
 
-def answers(address: str, seconds: float) -> bool:
+def answers(connection: Connection, seconds: float) -> bool:
     """Whether a broker tells its metadata: an open port alone may be something else, or a broker that still starts."""
     from confluent_kafka import KafkaException
 
     try:
-        return bool(Connection(address).admin.list_topics(timeout=seconds).brokers)
+        return bool(connection.admin.list_topics(timeout=seconds).brokers)
     except KafkaException:
         return False
 
@@ -130,7 +174,7 @@ def _answers_at_last(home: Path, state: _State, alive: Callable[[], bool], say: 
     began, said = time.monotonic(), False
     while True:
         # librdkafka backs off after a refused connection, so it is asked only once the port is open.
-        if _is_open(state.port) and answers(state.address, 2.0):
+        if _is_open(state.port) and answers(Connection(state.address, client.read(home / client.FILE)), 2.0):
             if said:
                 say(f"Kafka answers at {state.address}")
             return True
@@ -219,9 +263,7 @@ def _read(home: Path) -> _State | None:
 
 
 def _write(home: Path, state: _State) -> None:
-    fresh = home / "broker.json.new"
-    fresh.write_text(json.dumps(asdict(state)) + "\n")
-    os.replace(fresh, home / "broker.json")
+    private.write(home / "broker.json", json.dumps(asdict(state)) + "\n")
 
 
 @contextlib.contextmanager

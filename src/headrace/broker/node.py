@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shutil
 import subprocess
 import uuid
 from base64 import urlsafe_b64encode
 from pathlib import Path
 
-from headrace import jars
+from headrace import jars, private
+from headrace.broker import client
 from headrace.errors import BrokerError
 
 LOG = "broker.log"
 _OUT = "broker.out"
 _DATA = "data"
+_JAVA = "java-client.properties"
+_USER = "headrace"
 
 _SERVER = """\
 # Written at every start of the embedded broker.
@@ -23,7 +27,8 @@ process.roles=broker,controller
 node.id=1
 listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
 advertised.listeners=PLAINTEXT://127.0.0.1:{port}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=PLAINTEXT:{protocol},CONTROLLER:{protocol}
+inter.broker.listener.name=PLAINTEXT
 controller.listener.names=CONTROLLER
 # A static quorum reads its address here, not from the data: another port at the next start does no harm.
 controller.quorum.voters=1@127.0.0.1:{controller_port}
@@ -47,6 +52,16 @@ broker.heartbeat.interval.ms=1000
 # The default of 128 MB is a quarter of the heap.
 log.cleaner.dedupe.buffer.size=16777216
 """
+
+# Also of the node to itself: its controller would otherwise take orders from everybody.
+_LOGIN = """\
+sasl.enabled.mechanisms=PLAIN
+sasl.mechanism.inter.broker.protocol=PLAIN
+sasl.mechanism.controller.protocol=PLAIN
+listener.name.plaintext.plain.sasl.jaas.config={login}
+listener.name.controller.plain.sasl.jaas.config={login}
+"""
+_JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{user}" password="{password}"'
 
 _LOGGING = """\
 rootLogger.level = info
@@ -74,9 +89,14 @@ def mark(home: Path) -> str:
     return f"-Dheadrace.broker={home}"
 
 
-def prepare(java: Path, home: Path, port: int, controller_port: int) -> None:
-    """Writes the settings; formats the data folder at the first start."""
-    (home / "server.properties").write_text(_SERVER.format(port=port, controller_port=controller_port))
+def prepare(java: Path, home: Path, port: int, controller_port: int, *, password: bool) -> None:
+    """Writes the settings, and those for clients; formats the data folder at the first start."""
+    protocol = "SASL_PLAINTEXT" if password else "PLAINTEXT"
+    settings = _SERVER.format(port=port, controller_port=controller_port, protocol=protocol)
+    private.write(home / "server.properties", settings + (_admit(home, protocol) if password else ""))
+    if not password:
+        for name in (client.FILE, _JAVA):
+            (home / name).unlink(missing_ok=True)
     (home / "log4j2.properties").write_text(_LOGGING)
     if (home / _DATA / "meta.properties").exists():
         return
@@ -92,10 +112,21 @@ def prepare(java: Path, home: Path, port: int, controller_port: int) -> None:
         env=_environment(),
         capture_output=True,
         text=True,
+        umask=0o077,
     )
     if done.returncode != 0:
         said = (done.stderr + done.stdout).strip().splitlines()[-3:]
         raise BrokerError("can't prepare the broker's data folder\n  " + "\n  ".join(said), fix=f"look at {home}")
+
+
+def _admit(home: Path, protocol: str) -> str:
+    """A password of this broker, kept for its life; the files with which clients log in."""
+    known = client.read(home / client.FILE).get("sasl.password") or secrets.token_urlsafe(24)
+    jaas = _JAAS.format(user=_USER, password=known)
+    shared = f"security.protocol={protocol}\nsasl.mechanism=PLAIN\n"
+    private.write(home / client.FILE, f"{shared}sasl.username={_USER}\nsasl.password={known}\n")
+    private.write(home / _JAVA, f"{shared}sasl.jaas.config={jaas};\n")
+    return _LOGIN.format(login=f'{jaas} user_{_USER}="{known}";')
 
 
 def start(java: Path, home: Path, memory: str) -> subprocess.Popen[bytes]:
@@ -112,6 +143,7 @@ def start(java: Path, home: Path, memory: str) -> subprocess.Popen[bytes]:
             stdout=out,
             stderr=out,
             start_new_session=True,
+            umask=0o077,
         )
 
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from headrace.errors import HeadraceError
@@ -36,6 +39,7 @@ COMMANDS = {
     "doctor": "check this machine: Java, jars, broker, Spark",
 }
 INTERRUPTED = 130
+TERMINATED = 143
 BROKEN_PIPE = 141
 
 
@@ -43,19 +47,43 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in argv
     try:
-        args = _parser(argv).parse_args(argv)
-        return int(args.run(args) or 0)
+        with _terminable():
+            return _main(argv)
     except HeadraceError as e:
         if debug:
             raise
         print(f"error: {e}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         # The reader has left (`| head`). Python flushes stdout once more at exit: let it flush into nothing.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+
+
+def _main(argv: Sequence[str]) -> int:
+    args = _parser(argv).parse_args(argv)
+    return int(args.run(args) or 0)
+
+
+@contextmanager
+def _terminable() -> Generator[None]:
+    """SIGTERM ends a command as Ctrl-C does: what it has started is ended too."""
+
+    def end(number: int, frame: object) -> None:
+        print("terminated", file=sys.stderr)
+        raise SystemExit(TERMINATED)
+
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:

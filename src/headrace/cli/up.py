@@ -12,7 +12,7 @@ from headrace.cli import flags
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    flags.setting(parser, "broker", "port", "broker_memory")
+    flags.setting(parser, "broker", "port", "broker_auth", "broker_memory")
 
 
 def run(args: argparse.Namespace) -> int:

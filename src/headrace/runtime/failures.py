@@ -10,13 +10,14 @@ from headrace.errors import BadRecord, RunError, StateError, Where
 from headrace.plan import durations
 from headrace.plan.nodes import Aggregate, Apply, Explode, Filter, Node, Project, TableAggregate, walk
 from headrace.plan.queries import QuerySpec
-from headrace.runtime.state import repair_command, reset_command
+from headrace.runtime.state import recreated, repair_command, reset_command
 from headrace.spark.jvm import Failure
 
 _BAD = re.compile(r"HEADRACE_BAD_RECORD topic=(\S+) partition=(\d+) offset=(\d+) cause=(.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
 _BAD_ROW = re.compile(r"HEADRACE_BAD_ROW (\S+) (\d+) (\d+) (.*?):(\d+) cause: (.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
 _BAD_CHANGE = re.compile(r"HEADRACE_BAD_CHANGE (.*?):(\d+) key: (.*?) cause: (.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
 _MARK = re.compile(r"HEADRACE_MARK kind=(\w+) has=(-?\d+) batch=(\d+) end=(.*)")
+_RECREATED = re.compile(r"HEADRACE_RECREATED topic=(\S+)")
 _DATA = re.compile(
     r"USER_RAISED|(BINARY_)?ARITHMETIC_OVERFLOW|DATETIME_OVERFLOW|DIVIDE_BY_ZERO|CAST_|NUMERIC_VALUE|INVALID_ARRAY_INDEX"
 )
@@ -62,6 +63,8 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
         return Verdict(error, lasting=True)
     if match := _MARK.search(failure.text):
         return Verdict(_mark(match[1], int(match[2]), int(match[3]), match[4].strip(), spec), lasting=True)
+    if match := _RECREATED.search(failure.text):
+        return Verdict(recreated(spec, match[1]), lasting=True)
     if refused := failure.message("RefusedException"):
         return Verdict(RunError(f"query {spec.name!r} can't write: {refused}", where=spec.where), lasting=True)
     if any("RecordTooLarge" in name for name in failure.classes) or "RecordTooLargeException" in failure.text:
@@ -80,7 +83,8 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
         error = StateError(
             f"the checkpoint of query {spec.name!r} is damaged: {failure.sentence}",
             where=spec.where,
-            fix=f"bring it back from a copy; or begin anew: {reset_command(spec)}",
+            fix=f"bring it back from a copy; or {repair_command(spec)}, which accepts files that are whole though their "
+            f"checksum is not theirs; or begin anew: {reset_command(spec)}",
         )
         return Verdict(error, lasting=True)
     if match := _FORMAT.search(failure.text):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.config import Config
 from headrace.errors import ConfigError
 from headrace.plan.queries import QuerySpec
-from headrace.runtime import run, state
+from headrace.runtime import mend, run, state
 from headrace.runtime.display import Display
 from headrace.sources import kafka
 from headrace.spark import ends, jvm
@@ -28,8 +29,10 @@ def find(app: App, query: str) -> QuerySpec:
 def repair(app: App, query: str, *, flags: Mapping[str, Any] | None = None, display: Display) -> list[str]:
     """Destinations that don't fit the query's checkpoint take its next batch, whichever it is; returns which these are."""
     spec, config = find(app, query), Config.load(flags)
-    spark, connection = run.start(app.name, config, display)
-    with state.owned(config.state, app.name):
+    with run.alone(spec, config, display) as (spark, connection):
+        if config.local_state is not None:
+            for file in mend.mend(Path(state.location(config.state, spec))):
+                display.say(f"{file} of the checkpoint is whole; its checksum was that of another file, and is removed")
         compiled = compile(spec, lambda source: kafka.read(spark, source, connection, batch=config.batch))
         run.own_topics(connection, spec)
         ends.register(compiled, run.places(spec, config, connection))

@@ -51,8 +51,7 @@ def consequences(app: App, query: str, output: Output, *, flags: Mapping[str, An
 def reset(app: App, query: str, output: Output, *, flags: Mapping[str, Any] | None = None, display: Display) -> None:
     """Can be done again if it was interrupted."""
     spec, config = repair.find(app, query), Config.load(flags)
-    spark, connection = run.start(app.name, config, display)
-    with state.owned(config.state, app.name):
+    with run.alone(spec, config, display) as (spark, connection):
         compiled = compile(spec, lambda source: kafka.read(spark, source, connection, batch=config.batch))
         run.own_topics(connection, spec)
         places = run.places(spec, config, connection)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from headrace import jars
+from headrace import jars, private
 from headrace.broker import connect, embedded, groups, peek, topics
 from headrace.broker.client import Connection
 from headrace.config import Config, size
@@ -30,14 +27,16 @@ from headrace.plan import realtime as plan_realtime
 from headrace.plan.nodes import Aggregate, Source, walk
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import display as displays
-from headrace.runtime import failures, gaps, state
+from headrace.runtime import failures, gaps, incarnations, ownership, state
 from headrace.runtime.display import Display
 from headrace.runtime.order import waves
+from headrace.runtime.ownership import Lease
 from headrace.runtime.progress import Batch, Counts, Offsets, Total
+from headrace.runtime.stop import Stop, Stopped, Task
 from headrace.runtime.supervise import Clock, Job, Supervisor
 from headrace.sinks.files import Files
 from headrace.sources import kafka as kafka_source
-from headrace.spark import ends, jvm, realtime
+from headrace.spark import child, ends, jvm, realtime
 from headrace.spark.cluster import Cluster, cores
 from headrace.spark.compile import Compiled, compile, explain
 from headrace.spark.session import THROUGHPUT, session
@@ -55,6 +54,8 @@ class Summary:
     """What a run did, query by query."""
 
     totals: tuple[Total, ...]
+    complete: bool = True
+    """False if it was stopped by a signal."""
 
 
 def run(
@@ -77,36 +78,86 @@ def run(
         specs = plan_realtime.queries(specs)
     config = Config.load(flags)
     shown = display or displays.choose(app.name)
-    stop = threading.Event()
+    stop = Stop()
     try:
-        spark, connection = start(app.name, config, shown, mode)
-        # From here on, because Spark sets a handler of its own when it starts.
-        with _signals(stop):
-            runner = _Runner(spark, config, connection, mode, shown, stop, debug)
-            shown.say(f"{app.name}: {len(specs)} {'query' if len(specs) == 1 else 'queries'}, broker {connection.address}")
-            with state.owned(config.state, app.name):
-                return runner.run(specs, until)
-    except jvm.GONE as e:
-        raise RunError(
-            f"Spark stopped: its process ended ({type(e).__name__})",
-            fix=f"the end of {_log(config, app.name)} says more; started again, the application goes on where it was",
-        ) from e
+        with (
+            stop.signals(),
+            ownership.owned(config.state, app.name, shown.say) as lock,
+            _using_broker(config, app.name),
+            ExitStack() as stack,
+        ):
+            leases: list[Lease] = []
+
+            def ready(connection: Connection) -> None:
+                _require_topics(connection, specs)
+                if (lease := stack.enter_context(_leased(config, connection, specs[0]))) is not None:
+                    leases.append(lease)
+
+            try:
+                spark, connection = start(app.name, config, shown, mode, stop=stop, lock=lock, ready=ready)
+                shown.say(f"{app.name}: {len(specs)} {'query' if len(specs) == 1 else 'queries'}, broker {connection.address}")
+                check = leases[0].check if leases else lambda: None
+                summary = _Runner(spark, config, connection, mode, shown, stop, debug, check).run(specs, until)
+            except Stopped:
+                summary = _nothing(specs)
+            except jvm.GONE as e:
+                if not stop.is_set():
+                    raise RunError(
+                        f"Spark stopped: its process ended ({type(e).__name__})",
+                        fix=f"the end of {_log(config, app.name)} says more; started again, "
+                        "the application goes on where it was",
+                    ) from e
+                # Whoever stops us may well stop all of our processes at once.
+                summary = _nothing(specs)
+        if stop.is_set():
+            shown.say(f"{app.name} stopped" + ("" if summary.complete or until is None else " before it had read all"))
+    except (KeyboardInterrupt, SystemExit):
+        # The second signal.
+        child.kill()
+        raise
     finally:
         shown.close()
+    if until is not None and stop.is_set() and not summary.complete:
+        # A program that goes on after it must not take this for done.
+        raise SystemExit(stop.exit_code)
+    return summary
+
+
+def _nothing(specs: Sequence[QuerySpec]) -> Summary:
+    return Summary(tuple(Total(spec.name) for spec in specs), complete=False)
 
 
 def _log(config: Config, name: str) -> Path:
     return config.home / "logs" / f"{name}.log"
 
 
-def start(name: str, config: Config, display: Display, mode: Mode = "batches") -> tuple[SparkSession, Connection]:
-    """The broker and Spark each take seconds to start, so they start together."""
+def _using_broker(config: Config, name: str) -> AbstractContextManager[None]:
+    return embedded.using(config, name) if config.embedded else nullcontext()
+
+
+def start(
+    name: str,
+    config: Config,
+    display: Display,
+    mode: Mode = "batches",
+    *,
+    stop: Stop,
+    lock: int | None,
+    ready: Callable[[Connection], object] = lambda connection: None,
+) -> tuple[SparkSession, Connection]:
+    """The broker and Spark each take seconds to start, so they start together; `ready` need not wait for Spark."""
+
+    def say(text: str) -> None:
+        if not stop.is_set():
+            display.say(text)
+
     Cluster.of(config).check(config.master)
-    with ThreadPoolExecutor(1) as pool:
-        broker = pool.submit(connect.connect, config, display.say)
-        display.say("starting Spark ...")
-        at_once = mode == "realtime"
-        spark = session(
+    private.folder(config.home)
+    at_once, running = mode == "realtime", child.running()
+    more = {"spark.hadoop.headrace.private": config.state, **(realtime.settings(config.master) if at_once else {})}
+    display.say("starting Spark ...")
+    spark = Task(
+        lambda: session(
             f"headrace-{name}",
             master=realtime.master(config.master) if at_once else config.master,
             memory=config.driver_memory,
@@ -114,9 +165,52 @@ def start(name: str, config: Config, display: Display, mode: Mode = "batches") -
             log=_log(config, name),
             java_options=() if at_once else THROUGHPUT,
             executors=Cluster.of(config),
-            more=realtime.settings(config.master) if at_once else None,
+            more=more,
+            held=lock,
         )
-        return spark, broker.result()
+    )
+    try:
+        connection = Task(lambda: connect.connect(config, say)).wait(stop)
+        ready(connection)
+        found = spark.wait(stop)
+    except BaseException:
+        if not running:
+            spark.give_up(child.kill)
+        raise
+    jvm.adopt(found)
+    return found, connection
+
+
+def _require_topics(connection: Connection, specs: Sequence[QuerySpec]) -> None:
+    """What is read must be there, unless the application itself writes it."""
+    written = {topic for spec in specs for route in spec.routes for topic in route}
+    for read in dict.fromkeys(source for spec in specs for source in spec.sources if source.topic not in written):
+        try:
+            topics.require(connection, read.topic)
+        except TopicError as e:
+            raise TopicError(e.message, where=read.where, fix=e.fix) from e
+
+
+@contextmanager
+def alone(spec: QuerySpec, config: Config, display: Display) -> Generator[tuple[SparkSession, Connection]]:
+    """For a command that changes what a query has kept: no run of its application meanwhile."""
+    with ownership.owned(config.state, spec.app, display.say) as lock, ExitStack() as stack:
+        yield start(
+            spec.app,
+            config,
+            display,
+            stop=Stop(),
+            lock=lock,
+            ready=lambda connection: stack.enter_context(_leased(config, connection, spec)),
+        )
+
+
+def _leased(config: Config, connection: Connection, spec: QuerySpec) -> AbstractContextManager[Lease | None]:
+    """What stands in for a lock where the state is not on this disk."""
+    if config.local_state is not None:
+        return nullcontext()
+    own_topics(connection, spec)
+    return Lease(connection, spec.app, spec.marks)
 
 
 def own_topics(connection: Connection, spec: QuerySpec) -> None:
@@ -142,8 +236,12 @@ class _Runner:
     connection: Connection
     mode: Mode
     display: Display
-    stop: threading.Event
+    stop: Stop
     debug: bool
+    check_owner: Callable[[], None] = lambda: None
+    """Raises if the state is not ours any more."""
+    ids: dict[str, str] = field(default_factory=dict[str, str])
+    """Of all topics of the queries, as they were compared with the checkpoints."""
     _limits: dict[str, int] = field(default_factory=dict[str, int])
 
     def run(self, specs: Sequence[QuerySpec], until: Literal["now"] | None) -> Summary:
@@ -152,27 +250,38 @@ class _Runner:
         layouts = {name: query.layouts for name, query in compiled.items()}
         jobs = [self._job(compiled[spec.name], until) for spec in specs]
         root = self.config.state
-        for note in state.check(self.spark, root, specs, layouts, self._topic_ids(specs)):
+        self.ids.update(self._topic_ids(specs))
+        for note in state.check(self.spark, root, specs, layouts, self.ids):
             self.display.say(note)
         self._topics(specs)
-        state.record(self.spark, root, specs, layouts, self._topic_ids(specs))
+        # Those that were there before keep the ids that were compared with the checkpoint.
+        self.ids.update({**self._topic_ids(specs), **self.ids})
+        state.record(self.spark, root, specs, layouts, self.ids)
         if self.mode == "realtime":
             self._realtime(specs)
         self._check_outbox(compiled.values())
         try:
-            with self._effects(specs, wait=until is not None) as check_effects:
-                self._supervise(specs, jobs, until, check_effects)
+            with (
+                self._effects(specs, wait=until is not None) as check_effects,
+                incarnations.Watch(self.connection, specs, self.ids) as watch,
+            ):
+                self._supervise(specs, jobs, until, lambda: (check_effects(), watch.check(), self.check_owner()))
+                if until is not None:
+                    # A query without new records has compared nothing.
+                    watch.look()
         finally:
             self._close(specs)
-        return Summary(tuple(job.total for job in jobs))
+        return Summary(tuple(job.total for job in jobs), complete=all(job.done for job in jobs))
 
     def _supervise(
-        self, specs: Sequence[QuerySpec], jobs: Sequence[Job], until: Literal["now"] | None, check_effects: Callable[[], None]
+        self, specs: Sequence[QuerySpec], jobs: Sequence[Job], until: Literal["now"] | None, check: Callable[[], object]
     ) -> None:
         def watch() -> None:
             self._watch()
-            check_effects()
+            check()
 
+        if self.stop.is_set():
+            return
         progress = _GroupProgress(self.connection, specs, self.display)
         for wave in waves(specs) if until else [specs]:
             Supervisor(
@@ -193,6 +302,7 @@ class _Runner:
         with suppress(*jvm.GONE):
             for spec in specs:
                 jvm.unregister_sink(self.spark, spec.id)
+                jvm.forget_topics(self.spark, spec.id)
 
     def _check_outbox(self, queries: Iterable[Compiled]) -> None:
         """Before anything is sent: an outbox from an older copy would send what was sent since a second time."""
@@ -231,17 +341,11 @@ class _Runner:
             dispatcher.stop()
 
     def _topic_ids(self, specs: Sequence[QuerySpec]) -> dict[str, str]:
-        read = {source.topic for spec in specs for source in spec.sources}
-        return topics.ids(self.connection, {*read, *(spec.marks for spec in specs)})
+        return topics.ids(self.connection, {topic for spec in specs for topic in incarnations.of(spec)})
 
     def _topics(self, specs: Sequence[QuerySpec]) -> None:
-        """What is read must be there, unless the application itself writes it; what is written is created."""
+        """What is written is created."""
         written = {topic: spec for spec in specs for route in spec.routes for topic in route}
-        for read in dict.fromkeys(source for spec in specs for source in spec.sources if source.topic not in written):
-            try:
-                topics.require(self.connection, read.topic)
-            except TopicError as e:
-                raise TopicError(e.message, where=read.where, fix=e.fix) from e
         for note in self._short_histories(specs, written):
             self.display.say(note)
         for topic, spec in written.items():
@@ -313,7 +417,10 @@ class _Runner:
         return Job(spec, start, partial(self._counts, query))
 
     def _writer(self, query: Compiled) -> DataStreamWriter:
-        ends.register(query, places(query.spec, self.config, self.connection))
+        spec = query.spec
+        ends.register(query, places(spec, self.config, self.connection))
+        ids = {topic: self.ids[topic] for topic in incarnations.of(spec)}
+        jvm.expect_topics(self.spark, spec.id, self.connection.java(), ids, planned=not self._by_kernel(spec))
         for sink in query.spec.sinks:
             if isinstance(sink, Files):
                 return ends.files(query, sink)
@@ -343,17 +450,20 @@ class _Runner:
         """Clients wait minutes for a broker that is gone; the embedded one is ours to start again at once."""
         if self.config.embedded and not embedded.status(self.config).running:
             self.display.say("the embedded broker has stopped: starting it again")
-            embedded.up(self.config, self.display.say)
+            embedded.revive(self.config, self.display.say)
 
     def _reconnect(self) -> None:
         """A broker that can't be reached is the likeliest cause of a failure."""
         try:
-            again = connect.connect(self.config, self.display.say)
+            if self.config.embedded:
+                address = embedded.revive(self.config, self.display.say)
+            else:
+                address = connect.resolve(self.config, self.display.say)
         except BrokerError as e:
             raise RunError(e.message, fix=e.fix) from e
-        if again.address != self.connection.address:
+        if address != self.connection.address:
             raise RunError(
-                f"the broker came back at {again.address}, not {self.connection.address}", fix="start the application again"
+                f"the broker came back at {address}, not {self.connection.address}", fix="start the application again"
             )
 
 
@@ -399,25 +509,3 @@ def _topic_config(spec: QuerySpec) -> dict[str, str]:
         return {}
     windows = any(isinstance(node, Aggregate) and node.window is not None for node in walk(spec.node))
     return {"cleanup.policy": "compact,delete" if windows else "compact"}
-
-
-@contextmanager
-def _signals(stop: threading.Event) -> Generator[None]:
-    """SIGINT and SIGTERM ask for a clean stop; a second one of them is as hard as ever."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def ask(number: int, frame: object) -> None:
-        stop.set()
-        for each, handler in before.items():
-            signal.signal(each, handler)
-
-    for number in before:
-        signal.signal(number, ask)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

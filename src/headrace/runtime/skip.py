@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headrace.config import Config
-from headrace.errors import ConfigError
-from headrace.runtime import gaps, run, state
+from headrace.runtime import gaps, repair, run, state
 from headrace.runtime.display import Display
 from headrace.runtime.gaps import Gap
 
@@ -17,13 +16,9 @@ if TYPE_CHECKING:
 
 def skip(app: App, query: str, *, flags: Mapping[str, Any] | None = None, display: Display) -> list[Gap]:
     """Notes what is gone; returns that, or nothing if all that the query has yet to read is there."""
-    specs = {spec.name: spec for spec in app.queries()}
-    if query not in specs:
-        raise ConfigError(f"{app.name} has no query {query!r}", fix=f"it has: {', '.join(specs)}")
-    config = Config.load(flags)
-    spark, connection = run.start(app.name, config, display)
-    with state.owned(config.state, app.name):
-        place = state.location(config.state, specs[query])
+    spec, config = repair.find(app, query), Config.load(flags)
+    with run.alone(spec, config, display) as (spark, connection):
+        place = state.location(config.state, spec)
         found = [gap for gap in gaps.missing(spark, connection, place) if gap not in gaps.known(spark, place)]
         if found:
             gaps.note(spark, place, [*gaps.known(spark, place), *found])

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-from collections.abc import Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from headrace.errors import ConfigError, StateError
+from headrace.errors import StateError
 from headrace.plan.nodes import Ours, Source
 from headrace.plan.queries import QuerySpec, clock_text
 from headrace.sinks.files import Files
@@ -37,37 +33,6 @@ def reset_command(spec: QuerySpec, output: str = "delete") -> str:
 
 def location(root: str, spec: QuerySpec) -> str:
     return f"{root.rstrip('/')}/{spec.app}/{spec.name}"
-
-
-@contextmanager
-def owned(root: str, app: str) -> Generator[None]:
-    """One run of an application at a time, where its state is on this machine."""
-    if "://" in root:
-        yield
-        return
-    folder = Path(root) / app
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # What is kept there are the users' data.
-        folder.chmod(0o700)
-        file = (folder / "lock").open("a+")
-    except OSError as e:
-        raise ConfigError(
-            f"the state can't be kept in {root}: {e.strerror}", fix="headrace config shows where `state` is set"
-        ) from e
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as e:
-            file.seek(0)
-            raise StateError(
-                f"the application {app!r} is running already, as process {file.read().strip() or 'unknown'}",
-                fix="stop that one first, or give this one another name",
-            ) from e
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
 
 
 def check(
@@ -209,18 +174,33 @@ def _same(spec: QuerySpec, before: dict[str, Any], now: dict[str, Any]) -> None:
                 f'to("…", name="{spec.name}-2")',
             )
     if before.get("marks") and before["marks"] != now["marks"]:
-        raise StateError(
-            f"the topic {spec.marks!r}, where query {spec.name!r} notes what it has written, is gone or is another one",
+        raise recreated(spec, spec.marks)
+    for topic, id in before["topics"].items():
+        if now["topics"].get(topic, id) != id:
+            raise recreated(spec, topic)
+
+
+def recreated(spec: QuerySpec, topic: str) -> StateError:
+    """A topic of the query was deleted, and created again."""
+    if topic == spec.marks:
+        return StateError(
+            f"the topic {topic!r}, where query {spec.name!r} notes what it has written, is gone or is another one",
             where=spec.where,
             fix=f"{repair_command(spec)}: it goes on, and may write its last batch again",
         )
-    for topic, id in before["topics"].items():
-        if now["topics"].get(topic, id) != id:
-            raise StateError(
-                f"the topic {topic!r} is not the one that query {spec.name!r} has read: it was deleted and created again",
-                where=spec.where,
-                fix=f"begin anew: {reset_command(spec)}; with --output keep its results of the old topic stay",
-            )
+    if topic in {each for route in spec.routes for each in route}:
+        return StateError(
+            f"the topic {topic!r} is not the one that query {spec.name!r} has written: it was deleted and created again, "
+            "and what was in it is gone",
+            where=spec.where,
+            fix=f"write it all again: {reset_command(spec)}",
+        )
+    source = next((source for source in spec.sources if source.topic == topic), None)
+    return StateError(
+        f"the topic {topic!r} is not the one that query {spec.name!r} has read: it was deleted and created again",
+        where=source.where if source else spec.where,
+        fix=f"begin anew: {reset_command(spec)}; with --output keep its results of the old topic stay",
+    )
 
 
 def _renamed(spec: QuerySpec, known: Mapping[str, dict[str, Any]], names: set[str], place: str) -> list[str]:

@@ -35,6 +35,11 @@ def kernel(spark: SparkSession) -> Any:
     return _jvm(spark).headrace.kernel
 
 
+def adopt(spark: SparkSession) -> None:
+    """This thread works with the session that another one has started."""
+    _jvm(spark).SparkSession.setActiveSession(spark._jsparkSession)  # pyright: ignore[reportPrivateUsage]
+
+
 def kernel_version(spark: SparkSession) -> str:
     return str(_jvm(spark).headrace.kernel.Kernel.version())
 
@@ -216,6 +221,23 @@ def register_sink(spark: SparkSession, name: str, ends: Sequence[Any]) -> None:
 
 def unregister_sink(spark: SparkSession, name: str) -> None:
     _jvm(spark).headrace.kernel.sink.Sink.unregister(name)
+
+
+def expect_topics(spark: SparkSession, name: str, client: Mapping[str, str], ids: Mapping[str, str], *, planned: bool) -> None:
+    """A batch of the query counts only while its topics have these ids.
+
+    They are compared before the kernel's sink writes a batch; with `planned`, for queries of other sinks, when one is planned.
+    To be called by the thread that starts the query.
+    """
+    # librdkafka writes ids in plain Base64, Java in that of URLs.
+    java = {topic: id.rstrip("=").replace("+", "-").replace("/", "_") for topic, id in ids.items()}
+    topics = _jvm(spark).headrace.kernel.source.TopicIds
+    topics.expect(name, dict(client), java)
+    spark.sparkContext.setLocalProperty(topics.PLANNED, name if planned else None)  # pyright: ignore[reportArgumentType]
+
+
+def forget_topics(spark: SparkSession, name: str) -> None:
+    _jvm(spark).headrace.kernel.source.TopicIds.forget(name)
 
 
 def filtered(spark: SparkSession, name: str, batch: int) -> int:

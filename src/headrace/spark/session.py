@@ -6,8 +6,7 @@ import logging
 import os
 import shlex
 import sys
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from headrace import java
 from headrace.app import APP_MODULE
 from headrace.errors import SetupError
 from headrace.jars import cache
-from headrace.spark import archive, cluster, jvm
+from headrace.spark import archive, child, cluster, jvm
 from headrace.spark.cluster import Cluster, cores
 from headrace.version import __version__
 
@@ -71,8 +70,9 @@ def session(
     java_options: tuple[str, ...] = THROUGHPUT,
     executors: Cluster | None = None,
     more: Mapping[str, str] | None = None,
+    held: int | None = None,
 ) -> SparkSession:
-    """Starts Spark, quietly: what the JVM has to say goes to the file `log`."""
+    """Starts Spark, quietly: what the JVM has to say goes to the file `log`. `held` is a file that it holds open as we do."""
     executable = java.require_java()
     if not KERNEL.exists():
         raise SetupError(f"the kernel is not built: {KERNEL} is missing", fix="make setup, or install headrace from a wheel")
@@ -104,7 +104,7 @@ def session(
     for key, value in settings.items():
         builder = builder.config(key, value)
     hidden = {} if local else executors.hidden(master)
-    with _quiet(log), cluster.submitted(hidden, log.with_suffix(".conf")):
+    with child.started(log, held), cluster.submitted(hidden, log.with_suffix(".conf")):
         try:
             spark = builder.getOrCreate()
         except Exception as e:
@@ -156,21 +156,3 @@ def check_kernel(found: str) -> None:
 
 def _first_line(e: Exception) -> str:
     return str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
-
-
-@contextmanager
-def _quiet(log: Path) -> Generator[None]:
-    """The JVM inherits our stdout and stderr; while it starts, they are the log file."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    kept = os.dup(1), os.dup(2)
-    with log.open("ab") as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept[0], 1)
-        os.dup2(kept[1], 2)
-        os.close(kept[0])
-        os.close(kept[1])

@@ -30,10 +30,10 @@ public final class Checkpoints extends FileSystemBasedCheckpointFileManager {
     try {
       if (!replace && Files.exists(file)) throw new FileAlreadyExistsException(file.toString());
       force(part);
-      if (Files.exists(partSum)) {
-        force(partSum);
-        Files.move(partSum, sum, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
-      }
+      if (Files.exists(partSum)) force(partSum);
+      // A file without its checksum is read as it is; with that of another it can't be read. So the checksum comes last, and only
+      // that of the file which got the name.
+      Files.deleteIfExists(sum);
       if (replace) {
         Files.move(part, file, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
       } else {
@@ -41,6 +41,7 @@ public final class Checkpoints extends FileSystemBasedCheckpointFileManager {
         Files.createLink(file, part);
         Files.delete(part);
       }
+      if (Files.exists(partSum)) Files.move(partSum, sum, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
       force(file.getParent());
     } catch (FileAlreadyExistsException e) {
       throw sneaky(new org.apache.hadoop.fs.FileAlreadyExistsException(file + " exists already"));

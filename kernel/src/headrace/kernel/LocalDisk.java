@@ -15,6 +15,9 @@ import org.apache.hadoop.fs.permission.FsPermission;
  * casts to it for snapshots.
  */
 public final class LocalDisk extends LocalFileSystem {
+  /** The setting with the folder whose files are for their owner only, whatever else is asked for. */
+  public static final String PRIVATE = "headrace.private";
+
   public LocalDisk() {
     super(new Disk());
   }
@@ -37,10 +40,16 @@ public final class LocalDisk extends LocalFileSystem {
       Path file = pathToFile(path).toPath();
       PosixFileAttributeView view = Files.getFileAttributeView(file, PosixFileAttributeView.class);
       if (view != null) {
-        String bits =
-            permission.getUserAction().SYMBOL + permission.getGroupAction().SYMBOL + permission.getOtherAction().SYMBOL;
+        String others = permission.getGroupAction().SYMBOL + permission.getOtherAction().SYMBOL;
+        String bits = permission.getUserAction().SYMBOL + (isPrivate(file) ? "------" : others);
         view.setPermissions(PosixFilePermissions.fromString(bits));
       }
+    }
+
+    /** The state of applications, in which are the users' data. */
+    private boolean isPrivate(Path file) {
+      String root = getConf().get(PRIVATE, "");
+      return !root.isEmpty() && file.toAbsolutePath().normalize().startsWith(Path.of(root));
     }
   }
 }

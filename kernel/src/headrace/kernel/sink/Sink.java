@@ -1,5 +1,6 @@
 package headrace.kernel.sink;
 
+import headrace.kernel.source.TopicIds;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -164,6 +165,7 @@ public final class Sink {
   /** One end after the other: a crash between two leaves the first with the batch, and the replay passes it over. */
   void commit(long number, List<Note> notes) {
     if (batch.number() != number) throw new SinkException("batch " + number + " is not the one that was begun");
+    TopicIds.check(name);
     long rows = notes.stream().mapToLong(Note::rows).sum();
     for (int i = 0; i < marks.length; i++) {
       boolean written = open[i] == null;

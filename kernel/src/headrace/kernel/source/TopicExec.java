@@ -32,6 +32,8 @@ public final class TopicExec extends SparkPlan {
 
   @Override
   public RDD<InternalRow> doExecute() {
+    String query = sparkContext().getLocalProperty(TopicIds.PLANNED);
+    if (query != null) TopicIds.check(query);
     KafkaBatchInputPartition[] stretches = CollectionConverters.asJava(scan.inputPartitions()).toArray(KafkaBatchInputPartition[]::new);
     boolean ours = Arrays.stream(stretches).allMatch(stretch -> stretch.failOnDataLoss() && !stretch.includeHeaders());
     if (!ours) return scan.execute();

@@ -1,0 +1,63 @@
+"""Topics that are deleted and created again while a run lasts: the same name, other records.
+
+The kernel compares ids before it writes a batch (kernel: TopicIds). This looks once a second besides, because a query without
+new records, or in real-time mode, would not notice for long.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+
+from headrace.broker import topics
+from headrace.broker.client import Connection
+from headrace.errors import BrokerError, StateError
+from headrace.plan.queries import QuerySpec
+from headrace.runtime import state
+
+_EVERY = 1.0
+
+
+def of(spec: QuerySpec) -> set[str]:
+    """The topics of a query that must stay the ones they are."""
+    return {spec.marks, *(source.topic for source in spec.sources), *(topic for route in spec.routes for topic in route)}
+
+
+class Watch:
+    """Asks the broker in a thread of its own: a broker that does not answer must not hold up who looks after the queries."""
+
+    def __init__(self, connection: Connection, specs: Sequence[QuerySpec], ids: Mapping[str, str]) -> None:
+        self._connection, self._specs, self._ids = connection, specs, ids
+        self._found: StateError | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+
+    def check(self) -> None:
+        """Raises what was found so far."""
+        if self._found is not None:
+            raise self._found
+
+    def look(self) -> None:
+        """Asks, and raises what it finds."""
+        now = topics.ids(self._connection, self._ids)
+        for topic, id in self._ids.items():
+            # One that is just gone is for the clients to report: the next look may find it again, with another id.
+            if now.get(topic, id) != id:
+                raise state.recreated(next(spec for spec in self._specs if topic in of(spec)), topic)
+
+    def _run(self) -> None:
+        while not self._stop.wait(_EVERY):
+            try:
+                self.look()
+            except StateError as e:
+                self._found = e
+                return
+            except BrokerError:
+                continue
