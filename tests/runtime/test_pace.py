@@ -25,7 +25,17 @@ def spec(**options: Any) -> QuerySpec:
 
 
 def batch(**newest: int) -> Batch:
-    return Batch("out", 0, 1, 0, 1.0, 0.0, 0, None, 0, 0, 0, 0, 0, 1, newest=newest)
+    return Batch(
+        query="out",
+        batch=0,
+        in_per_second=1.0,
+        out_per_second=0.0,
+        lag=0,
+        watermark=None,
+        state_rows=0,
+        millis=1,
+        newest=newest,
+    )
 
 
 def by_topic(pulses: dict[Source, int]) -> dict[str, int]:

@@ -264,6 +264,55 @@ def test_the_content_of_a_key_and_the_time_belong_to_the_state(project: Any, top
         run(app("lower(k)"), project)
 
 
+def test_a_changed_type_of_what_is_kept_is_refused_before_any_record_comes(project: Any, topic: str) -> None:
+    put(project, topic, [{"k": "1", "v": 1, "w": 1, "at": "2024-01-01T10:00:00Z"}])
+
+    def app(fields: str) -> hr.App:
+        made = hr.App(f"types-{topic}")
+        stream = made.stream(topic, schema=f"{fields}, at timestamp", time="at", lateness="1 minute", bad="skip")
+        stream.key_by("k").agg(n="sum(v)").to(f"{topic}-sums", name="sums")
+        stream.key_by("k").window(hr.tumbling("1 minute"), emit="final").agg(share="sum(v) / count(*)").to(
+            f"{topic}-w", name="w"
+        )
+        stream.dedupe("w", within="1 minute").select("k").to(f"{topic}-once", name="once")
+        others = stream.select("k", "w as other")
+        stream.select("k", "v").join(others, on="k", within="1 minute").select("k", "v").to(f"{topic}-pairs", name="pairs")
+        return made
+
+    def refused(fields: str) -> str:
+        with pytest.raises(StateError) as caught:
+            run(app(fields), project)
+        return str(caught.value)
+
+    run(app("k string, v int, w int"), project)
+    run(app("k string, v int, w int, unused date"), project)
+    text = refused("k string, v double, w int")
+    assert f"was: aggregate n=sum(v) by k of {topic}: k string, sum(v) bigint\n" in text
+    assert f"now: aggregate n=sum(v) by k of {topic}: k string, sum(v) double\n" in text
+    assert "undo the change" in text
+    state_of = Path(".headrace/state") / f"types-{topic}"
+    for query, change, was, now in (
+        (
+            "w",
+            "k string, v double, w int",
+            "k string, sum(v) bigint, count(1) bigint",
+            "k string, sum(v) double, count(1) bigint",
+        ),
+        ("once", "k string, v int, w long", ": w int\n", ": w bigint\n"),
+        ("pairs", "k string, v long, w int", "join of k string, v int, _time timestamp with", "join of k string, v bigint"),
+    ):
+        # Those before it would be refused first.
+        hidden = [folder for folder in state_of.iterdir() if folder.is_dir() and folder.name != query]
+        for folder in hidden:
+            folder.rename(folder.with_name(f".{folder.name}"))
+        text = refused(change)
+        assert f"query '{query}' has a checkpoint that keeps other things" in text
+        assert was in text.partition("now:")[0]
+        assert now in text.partition("now:")[2]
+        for folder in hidden:
+            folder.with_name(f".{folder.name}").rename(folder)
+
+
 def test_a_window_longer_than_its_topic_remembers_is_told_at_its_line(project: Any, topic: str) -> None:
     topics.create(project.connection, f"{topic}-short", config={"retention.ms": "60000"})
     said: list[str] = []

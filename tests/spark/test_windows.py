@@ -331,7 +331,7 @@ def check(cases: dict[str, tuple[Any, Any, str, Model]], *, length: int, latenes
                 for r in driver.rows(name)
             )
             assert found == told, difference(name, found, told)
-            assert driver.total(name).late == missed.total(), name
+            assert driver.total(name).late_rows == missed.total(), name
             assert driver.total(name).rows_in == sum(map(len, parts)), name
             if policy == "divert":
                 rows = driver.rows(f"{name}-late")

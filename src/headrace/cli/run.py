@@ -45,8 +45,7 @@ def run(args: argparse.Namespace) -> int:
             print("the embedded broker keeps running; headrace down stops it", file=sys.stderr)
     if not args.json:
         for total in summary.totals:
-            left_out = {"filtered": total.filtered, "late": total.late, "bad": total.bad, "stale": total.stale}
-            extras = "".join(f", {count:,} {what}" for what, count in left_out.items() if count)
+            extras = "".join(f", {count:,} {what}" for what, count in total.left_out.items())
             print(f"{total.query}: {total.rows_in:,} in, {total.rows_out:,} out, {total.batches:,} batches{extras}")
     return 0
 

@@ -92,11 +92,6 @@ class QuerySpec:
         """The silence that closes all that waits, in microseconds; None if only events do."""
         return silence.longest(map(silence.of, silence.waiting(self.node)))
 
-    @property
-    def scans(self) -> int:
-        """How often its sources are read: once, and once more for each stream of what is too late."""
-        return 1 + len(self.late)
-
     def pulse(self, source: Source) -> str:
         """The name of that source's clock."""
         return f"{self.app}/{self.name}/{self.label(source)}"

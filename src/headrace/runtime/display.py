@@ -48,10 +48,11 @@ class LiveDisplay:
             "batch ms",
             "in",
             "out",
+            "filtered",
             "late",
             "bad",
             "stale",
-            "filtered",
+            "duplicates",
         ):
             table.add_column(column, justify="left" if column in ("query", "watermark") else "right", no_wrap=True)
         for last, all in self._rows.values():
@@ -65,10 +66,11 @@ class LiveDisplay:
                 f"{last.millis:,}",
                 f"{all.rows_in:,}",
                 f"{all.rows_out:,}",
+                f"{all.filtered:,}",
                 f"{all.late:,}",
                 f"{all.bad:,}",
                 f"{all.stale:,}",
-                f"{all.filtered:,}",
+                f"{all.duplicates:,}",
             )
         self._live.update(table)
 
@@ -138,11 +140,7 @@ def _line(batch: Batch, total: Total) -> str:
         f"state {batch.state_rows:,} rows",
         f"{batch.millis:,} ms",
     ]
-    parts += [f"late {total.late:,}"] if total.late else []
-    parts += [f"bad {total.bad:,}"] if total.bad else []
-    parts += [f"stale {total.stale:,}"] if total.stale else []
-    parts += [f"filtered {total.filtered:,}"] if total.filtered else []
-    return "  ".join(parts)
+    return "  ".join([*parts, *(f"{what} {count:,}" for what, count in total.left_out.items())])
 
 
 def _rate(value: float) -> str:

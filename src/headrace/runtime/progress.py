@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -18,23 +18,55 @@ Offsets = dict[tuple[str, int], int]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What became of the records that came in, each of which counts once: rows_in = taken + filtered + late + bad.
+
+    The rest counts rows, of what was taken.
+    """
+
+    rows_in: int = 0
+    taken: int = 0
+    filtered: int = 0
+    late: int = 0
+    bad: int = 0
+    rows_out: int = 0
+    late_rows: int = 0
+    stale: int = 0
+    duplicates: int = 0
+    dead_rows: int = 0
+
+    @property
+    def missing(self) -> int:
+        """How many records nobody can account for: 0."""
+        return self.rows_in - self.taken - self.filtered - self.late - self.bad
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """What did not go on, as far as there is any, in the words shown to people."""
+        names = ("filtered", "late", "late_rows", "bad", "stale", "duplicates", "dead_rows")
+        counts = {name.replace("_", " "): int(getattr(self, name)) for name in names if getattr(self, name)}
+        # By window it is of interest where it differs.
+        return {name: count for name, count in counts.items() if name != "late rows" or count != self.late}
+
+    @property
+    def problem(self) -> str | None:
+        """Why the account does not close, if it does not."""
+        sums = f"{self.taken} taken + {self.filtered} filtered + {self.late} late + {self.bad} bad"
+        return f"{self.rows_in} in, but {sums}" if self.missing else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch(Account):
     """One finished micro-batch."""
 
     query: str
     batch: int
-    rows_in: int
-    rows_out: int
     in_per_second: float
     out_per_second: float
     lag: int
     watermark: str | None
     state_rows: int
-    late: int
-    bad: int
-    stale: int
-    filtered: int
     millis: int
     held_by: str | None = None
     """The source that holds the watermark back, of several."""
@@ -50,51 +82,28 @@ class Batch:
         return json.dumps(row)
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total(Account):
     """A query since it was started by this run."""
 
     query: str
     batches: int = 0
-    rows_in: int = 0
-    rows_out: int = 0
-    late: int = 0
-    bad: int = 0
-    stale: int = 0
-    filtered: int = 0
     restarts: int = 0
 
     def plus(self, batch: Batch) -> Total:
-        return replace(
-            self,
-            batches=self.batches + 1,
-            rows_in=self.rows_in + batch.rows_in,
-            rows_out=self.rows_out + batch.rows_out,
-            late=self.late + batch.late,
-            bad=self.bad + batch.bad,
-            stale=self.stale + batch.stale,
-            filtered=self.filtered + batch.filtered,
-        )
+        sums = {count.name: getattr(self, count.name) + getattr(batch, count.name) for count in fields(Account)}
+        return replace(self, batches=self.batches + 1, **sums)
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Of a batch: records that could not be used, rows too large for their topic, records that its conditions left out."""
-
-    dead: int = 0
-    oversized: int = 0
-    filtered: int = 0
-
-
-def batches(spec: QuerySpec, running: StreamingQuery, after: int, counts: Callable[[int], Counts]) -> list[Batch]:
-    """The batches a query finished after the one of this number; `counts` is what is known of one besides."""
+def batches(spec: QuerySpec, running: StreamingQuery, after: int, oversized: Callable[[int], int]) -> list[Batch]:
+    """The batches a query finished after the one of this number; `oversized` knows how many rows of one were too large."""
     last = running.lastProgress
     if last is None or last.batchId <= after:
         return []
     reports: list[dict[str, Any]] = [json.loads(report.json) for report in running.recentProgress]
     # An idle trigger reports too, with the number of the batch to come; only what added a batch counts.
     done = [report for report in reports if report["batchId"] > after and "addBatch" in report["durationMs"]]
-    return [_batch(spec, report, jvm.late(running, report["batchId"]), counts(report["batchId"])) for report in done]
+    return [_batch(spec, running, report, oversized(report["batchId"])) for report in done]
 
 
 def watermark(running: StreamingQuery) -> int | None:
@@ -109,25 +118,31 @@ def micros(text: str) -> int:
     return (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1)
 
 
-def _batch(spec: QuerySpec, progress: dict[str, Any], late: int, counts: Counts) -> Batch:
+def _batch(spec: QuerySpec, running: StreamingQuery, progress: dict[str, Any], oversized: int) -> Batch:
+    number = int(progress["batchId"])
+    account = jvm.account(running, number)
     millis = int(progress.get("durationMs", {}).get("triggerExecution", 0))
     sources: list[dict[str, Any]] = progress.get("sources", [])
     states: list[dict[str, Any]] = progress.get("stateOperators", [])
-    rows_out = max(int(progress.get("sink", {}).get("numOutputRows", 0)), 0) - counts.oversized
+    dropped = sum(_metric(state, "numRowsDroppedByWatermark") for state in states)
     return Batch(
         query=spec.name,
-        batch=int(progress["batchId"]),
-        rows_in=int(progress.get("numInputRows", 0)) // spec.scans - _observed(progress, "advances"),
-        rows_out=rows_out,
-        in_per_second=float(progress.get("processedRowsPerSecond") or 0.0),
-        out_per_second=rows_out * 1000 / millis if millis else 0.0,
+        batch=number,
+        rows_in=account.read,
+        taken=account.taken,
+        filtered=account.filtered,
+        late=account.late,
+        bad=account.bad,
+        rows_out=account.emitted,
+        late_rows=jvm.late(running, number) + _observed(progress, "late") + dropped,
+        stale=_observed(progress, "stale"),
+        duplicates=sum(_metric(state.get("customMetrics") or {}, "numDroppedDuplicateRows") for state in states),
+        dead_rows=oversized + account.bad_earlier,
+        in_per_second=account.read * 1000 / millis if millis else 0.0,
+        out_per_second=account.emitted * 1000 / millis if millis else 0.0,
         lag=sum(_lag(source) for source in sources),
         watermark=_watermark(progress),
-        state_rows=sum(int(state.get("numRowsTotal", 0)) for state in states),
-        late=late + _observed(progress, "late") + sum(int(state.get("numRowsDroppedByWatermark", 0)) for state in states),
-        bad=_observed(progress, "bad") + counts.dead + counts.oversized,
-        stale=_observed(progress, "stale"),
-        filtered=counts.filtered,
+        state_rows=sum(_metric(state, "numRowsTotal") for state in states),
         millis=millis,
         newest=_newest(progress),
         offsets=_merged(_offsets(source.get("endOffset")) for source in sources),
@@ -147,6 +162,10 @@ def _newest(progress: dict[str, Any]) -> dict[str, int]:
             label = name.removeprefix(NEWEST).partition("-")[2]
             newest[label] = max(newest.get(label, 0), int(time))
     return newest
+
+
+def _metric(of: dict[str, Any], name: str) -> int:
+    return int(of.get(name) or 0)
 
 
 def _observed(progress: dict[str, Any], name: str) -> int:

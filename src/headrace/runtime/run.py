@@ -31,7 +31,7 @@ from headrace.runtime import failures, gaps, incarnations, ownership, state
 from headrace.runtime.display import Display
 from headrace.runtime.order import waves
 from headrace.runtime.ownership import Lease
-from headrace.runtime.progress import Batch, Counts, Offsets, Total
+from headrace.runtime.progress import Batch, Offsets, Total
 from headrace.runtime.stop import Stop, Stopped, Task
 from headrace.runtime.supervise import Clock, Job, Supervisor
 from headrace.sinks.files import Files
@@ -124,7 +124,7 @@ def run(
 
 
 def _nothing(specs: Sequence[QuerySpec]) -> Summary:
-    return Summary(tuple(Total(spec.name) for spec in specs), complete=False)
+    return Summary(tuple(Total(query=spec.name) for spec in specs), complete=False)
 
 
 def _log(config: Config, name: str) -> Path:
@@ -247,7 +247,7 @@ class _Runner:
     def run(self, specs: Sequence[QuerySpec], until: Literal["now"] | None) -> Summary:
         at_once = self.mode == "realtime"
         compiled = {spec.name: compile(spec, self._read, realtime=at_once) for spec in specs}
-        layouts = {name: query.layouts for name, query in compiled.items()}
+        layouts = {name: (query.layouts, query.types) for name, query in compiled.items()}
         jobs = [self._job(compiled[spec.name], until) for spec in specs]
         root = self.config.state
         self.ids.update(self._topic_ids(specs))
@@ -414,7 +414,7 @@ class _Runner:
             except PySparkException as e:
                 raise RunError(f"query {spec.name!r} did not start: {explain(e)}", where=spec.where) from e
 
-        return Job(spec, start, partial(self._counts, query))
+        return Job(spec, start, partial(self._oversized, query))
 
     def _writer(self, query: Compiled) -> DataStreamWriter:
         spec = query.spec
@@ -433,7 +433,7 @@ class _Runner:
         own = any(isinstance(sink, Files) for sink in spec.sinks)
         return self.mode == "batches" and spec.delivery == "exactly_once" and not own
 
-    def _counts(self, query: Compiled, batch: int) -> Counts:
+    def _oversized(self, query: Compiled, batch: int) -> int:
         """Where another sink wrote the rows of a batch, its dead letters are written now."""
         if query.letters is not None and not self._by_kernel(query.spec):
             try:
@@ -441,10 +441,7 @@ class _Runner:
             except RunError as e:
                 # They are kept; the next batch tries again.
                 self.display.say(f"query {query.spec.name!r}: {e.message}")
-        filtered = jvm.filtered(self.spark, query.spec.id, batch)
-        if query.letters is None:
-            return Counts(filtered=filtered)
-        return Counts(query.letters.count(batch), query.letters.oversized(batch), filtered)
+        return 0 if query.letters is None else query.letters.oversized(batch)
 
     def _watch(self) -> None:
         """Clients wait minutes for a broker that is gone; the embedded one is ours to start again at once."""

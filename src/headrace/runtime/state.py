@@ -15,8 +15,8 @@ from headrace.sinks.files import Files
 from headrace.spark import jvm
 from headrace.spark.session import STATE
 
-Layouts = Mapping[str, Sequence[str]]
-"""What the rows look like that each query's own operators keep, which is more than the plan knows: their types."""
+Layouts = Mapping[str, tuple[Sequence[str], Sequence[str]]]
+"""What each query keeps, which is more than the plan knows: the types of what the kernel's operators keep, and Spark's own."""
 
 _FILE = "headrace.json"
 _RESET = "reset"
@@ -104,7 +104,8 @@ def _manifest(spec: QuerySpec, layouts: Layouts, topic_ids: Mapping[str, str]) -
     return {
         "reads": [f"{source.topic}{_clock(source, spec)}" for source in spec.sources],
         "keeps": list(spec.state),
-        "layout": list(layouts[spec.name]),
+        "layout": list(layouts[spec.name][0]),
+        "types": list(layouts[spec.name][1]),
         "writes": list(spec.writes),
         "topics": {source.topic: topic_ids[source.topic] for source in spec.sources if source.topic in topic_ids},
         "marks": topic_ids.get(spec.marks, ""),
@@ -164,8 +165,9 @@ def _same_settings(spec: QuerySpec, before: Mapping[str, str], now: Mapping[str,
 
 
 def _same(spec: QuerySpec, before: dict[str, Any], now: dict[str, Any]) -> None:
-    for part, verb in (("reads", "reads"), ("keeps", "keeps"), ("layout", "keeps")):
-        if before[part] != now[part]:
+    for part, verb in (("reads", "reads"), ("keeps", "keeps"), ("types", "keeps"), ("layout", "keeps")):
+        # A checkpoint of an earlier version lacks the types.
+        if before.get(part, now[part]) != now[part]:
             raise StateError(
                 f"query {spec.name!r} has a checkpoint that {verb} other things\n"
                 f"  was: {'; '.join(before[part]) or 'nothing'}\n  now: {'; '.join(now[part]) or 'nothing'}",

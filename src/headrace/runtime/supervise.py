@@ -14,7 +14,7 @@ from headrace.plan.queries import QuerySpec
 from headrace.runtime import failures, progress
 from headrace.runtime.display import Display
 from headrace.runtime.pace import Pace
-from headrace.runtime.progress import Batch, Counts, Total
+from headrace.runtime.progress import Batch, Total
 from headrace.spark import jvm
 
 _TICK = 0.2
@@ -27,8 +27,8 @@ class Job:
 
     spec: QuerySpec
     start: Callable[[], StreamingQuery]
-    counts: Callable[[int], Counts] = lambda batch: Counts()
-    """What is known of a batch besides Spark's progress."""
+    oversized: Callable[[int], int] = lambda batch: 0
+    """How many rows of a batch were too large to be written."""
     query: StreamingQuery | None = None
     total: Total = field(init=False)
     pace: Pace = field(init=False)
@@ -38,7 +38,7 @@ class Job:
     done: bool = False
 
     def __post_init__(self) -> None:
-        self.total = Total(self.spec.name)
+        self.total = Total(query=self.spec.name)
         self.pace = Pace(self.spec, _now())
 
 
@@ -103,12 +103,14 @@ class Supervisor:
     def _report(self, job: Job) -> None:
         if job.query is None:
             return
-        for batch in progress.batches(job.spec, job.query, job.seen, job.counts):
+        for batch in progress.batches(job.spec, job.query, job.seen, job.oversized):
             job.pace.note(batch, _now())
             batch = replace(batch, held_by=job.pace.slowest(), newest=dict(job.pace.newest))
             job.seen, job.failed = batch.batch, 0
             job.total = job.total.plus(batch)
             self.on_batch(batch)
+            if batch.problem:
+                self.display.say(f"query {batch.query!r}: the account of batch {batch.batch} does not close: {batch.problem}")
             self.display.batch(batch, job.total)
 
     def _pulse(self, job: Job, query: StreamingQuery) -> None:

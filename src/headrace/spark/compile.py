@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from pyspark.errors import AnalysisException, PySparkException
@@ -37,13 +36,14 @@ from headrace.plan.nodes import (
     walk,
 )
 from headrace.plan.queries import QuerySpec
-from headrace.spark import encode, functions, holdable, joins, jvm, lanes, tables, windows
+from headrace.spark import account, encode, functions, holdable, joins, jvm, lanes, tables, windows
 from headrace.spark.columns import column
 from headrace.spark.decode import ADVANCE, decode, fields_of
 from headrace.spark.guard import Guard
 from headrace.spark.tables import Kernel, Steps, Table
 
 Read = Callable[[Source], DataFrame]
+_POSITION = "_position"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,8 @@ class Compiled:
     rows: DataFrame
     lates: tuple[DataFrame, ...]
     layouts: tuple[str, ...]
+    types: tuple[str, ...]
+    """Those of Spark's own operators."""
     letters: jvm.DeadLetters | None
     """What can't be decoded, batch by batch."""
 
@@ -93,14 +95,18 @@ def compile(spec: QuerySpec, read: Read, *, realtime: bool = False, now: Column 
     found = [] if all(source.bad != "dead" for source in spec.sources) else [jvm.DeadLetters(spec.name)]
     inputs = Inputs(spec, _paced(read, spec, clock) if spec.paced else read, now, newest, *found)
     rows, *lates = _rows(ends, inputs, kernel)
-    rows = Guard.of(spec.node, *found or [None], number=-1).whole(rows, holdable.nul_characters(spec, rows))
-    compiled = Compiled(spec, rows, tuple(lates), tuple(kernel.layouts), *found or [None])
+    rows = Guard.of(spec.node, *found or [None]).whole(rows, holdable.nul_characters(spec, rows))
+    counted = rows.where(jvm.emit(rows.sparkSession))
+    compiled = Compiled(spec, counted, tuple(lates), tuple(kernel.layouts), tuple(kernel.types), *found or [None])
+    records = compiled.records
     try:
-        jvm.check_streaming(compiled.records, spec.mode)
+        jvm.check_streaming(records, spec.mode)
         if realtime:
-            jvm.check_realtime(compiled.records)
+            jvm.check_realtime(records)
     except AnalysisException as e:
         raise PlanError(explain(e), where=spec.where) from e
+    if any(isinstance(node, Join) for node in walk(spec.node)):
+        return replace(compiled, types=(*compiled.types, *joins.kept(records)))
     return compiled
 
 
@@ -182,8 +188,6 @@ class _Built:
     tables: dict[tuple[int, Steps], Table] = field(default_factory=dict[tuple[int, Steps], Table])
     raw: dict[int, Table] = field(default_factory=dict[int, Table])
     decoded: list[Source] = field(default_factory=list[Source])
-    numbers: Iterator[int] = field(default_factory=itertools.count)
-    """For names that must differ in a query."""
 
     def frame(self, node: Node) -> DataFrame:
         return self.frames[id(node)]
@@ -191,8 +195,16 @@ class _Built:
     def end(self, node: Node) -> DataFrame:
         """What is written."""
         if id(node) in self.frames:
-            return self.frame(node)
+            return self.taken(node)
         return tables.flat(node, self.changes(node, "record") if id(node) in self.raw else self.changes(node, "batch"))
+
+    def taken(self, node: Node) -> DataFrame:
+        """Its rows, for something that keeps state or writes."""
+        return account.taken(self.frame(node)) if account.fresh(node) else self.frame(node)
+
+    def _timed(self, node: Node) -> DataFrame:
+        """Likewise, for something that leaves out what is older than the watermark."""
+        return account.timed(self.frame(node), F.unix_micros(TIME)) if account.fresh(node) else self.frame(node)
 
     def table(self, node: Node, steps: Steps) -> Table:
         """As upserts, if it is nothing but these; else its changes."""
@@ -235,7 +247,7 @@ class _Built:
             case Source():
                 return tables.upserts(self._decoded(node), node, places=self.kernel.places)
             case AsTable():
-                return tables.upserts(self.frame(node.input), node, places=self.kernel.places)
+                return tables.upserts(self._keyed(node), node, places=self.kernel.places)
             case Filter() if id(node.input) in self.raw:
                 return tables.filter(node, self.raw[id(node.input)], self._guard(node))
             case Project() if id(node.input) in self.raw:
@@ -266,7 +278,7 @@ class _Built:
                 return self._decoded(node)
             case Filter():
                 rows, (condition,) = self._guarded(node, [node.condition])
-                kept = rows.where(condition)
+                kept = account.filtered(rows, condition) if account.fresh(node) else rows.where(condition)
                 return kept if rows is frame(node.input) else kept.select(*map(column, frame(node.input).columns))
             case Project():
                 rows, results = self._guarded(node, [text for _, text in node.items])
@@ -276,27 +288,37 @@ class _Built:
             case Explode():
                 kept = [column(name) for name in node.columns if name != node.name]
                 rows, (several,) = self._guarded(node, [node.expression])
-                return rows.select(*kept, F.explode(several).alias(node.name), *node.hidden)
+                if not account.fresh(node):
+                    return rows.select(*kept, F.explode(several).alias(node.name), *node.hidden)
+                # Also a row for a record with nothing in it, which has no position.
+                each = rows.select(*kept, F.posexplode_outer(several).alias(_POSITION, node.name), *node.hidden)
+                return account.filtered(each, F.col(_POSITION).isNotNull()).drop(_POSITION)
             case Apply():
-                return _apply(node, frame(node.input))
+                return _apply(node, self.taken(node.input))
             case Merge():
-                first, *others = [frame(source).select(*map(column, node.columns), *node.hidden) for source in node.inputs]
+                # What is one record's and what is not can't be told apart any more.
+                rows = frame if account.fresh(node) else self.taken
+                first, *others = [rows(source).select(*map(column, node.columns), *node.hidden) for source in node.inputs]
                 for other in others:
                     first = first.union(other)
                 return first
             case Join():
-                return joins.join(node, frame(node.left), frame(node.right))
+                return joins.join(node, self._timed(node.left), self._timed(node.right))
             case Lookup():
                 base = lanes.shared(node)
                 if base is None:
                     table = self.table(node.table, "moment" if node.as_of == "event_time" else "batch")
-                    return tables.lookup(node, frame(node.stream), table, self.kernel)
+                    return tables.lookup(node, self.taken(node.stream), table, self.kernel)
                 both, inside, table = lanes.lanes(node, base, frame(base), self._guard)
+                if account.fresh(base):
+                    both = account.keyed(both, tables.has_key(node.table.key), inside)
+                    table = replace(table, frame=both)
                 return tables.lookup(node, both, table, self.kernel, inside)
             case Changes():
                 return tables.changes(node, self.changes(node.input, "record"))
             case Dedupe():
-                return _dedupe(node, frame(node.input))
+                self.kernel.native(node, frame(node.input), node.by)
+                return _dedupe(node, self.taken(node.input) if node.within is None else self._timed(node.input))
             case KeyBy():
                 return frame(node.input)
             case Aggregate():
@@ -309,12 +331,18 @@ class _Built:
             case AsTable() | TableJoin() | TableAggregate() | Cut():
                 raise AssertionError(f"{type(node).__name__} is no stream of a query")
 
+    def _keyed(self, node: AsTable) -> DataFrame:
+        if not account.fresh(node.input):
+            return self.frame(node.input)
+        needed = (*node.key, *((node.version,) if node.version else ()))
+        return account.keyed(self.frame(node.input), tables.all_known(map(column, needed)))
+
     def _guarded(self, node: Filter | Project | Explode, texts: list[str]) -> tuple[DataFrame, list[Column]]:
         """Rows for these expressions: one on which they fail is what `bad=` says, as long as it is that of one record."""
         return self._guard(node).expressions(self.frame(node.input), list(map(F.expr, texts)), node.udfs)
 
     def _guard(self, node: Node) -> Guard:
-        return Guard.of(node, self.inputs.letters, next(self.numbers))
+        return Guard.of(node, self.inputs.letters)
 
     def _decoded(self, source: Source) -> DataFrame:
         records, label = self.inputs.read(source), self.inputs.spec.label(source)

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from headrace.plan.nodes import CLOCK_OFFSET, TIME, Source
 from headrace.plan.schema import Fields, ddl, plain
-from headrace.spark import clocks, jvm
+from headrace.spark import account, clocks, jvm
 from headrace.spark.columns import path
 from headrace.spark.encode import null_key
 from headrace.spark.tables import DELETED
@@ -74,15 +74,20 @@ def decode(
         rows = rows.observe(f"advances-{number}", F.count_if(F.col(ADVANCE).isNotNull()).alias("advances")).where(
             F.col(ADVANCE).isNull()
         )
-    if source.bad == "skip":
-        rows = rows.observe(f"bad-{number}", F.count_if(bad.isNotNull()).alias("bad"))
+    rows = account.read(rows)
     # Asked of every row, whatever columns are used: a decoder that nobody asks is pruned away, and its refusals with it.
-    rows = rows.where(bad.isNull() if letters is None or source.bad != "dead" else _good(letters, source, bad))
+    if source.bad == "dead" and letters is not None:
+        rows = rows.where(_good(letters, source, bad))
+    else:
+        rows = account.skipped(rows, bad)
+    if source.kind == "table":
+        # Each is the newest row of its key, or out of date, which the table finds out.
+        rows = account.taken(rows)
     if newest and source.lateness is not None:
         # As a number: progress writes a timestamp without its fraction of a second.
         rows = rows.observe(f"{NEWEST}{number}-{label}", F.unix_micros(F.max(TIME)).alias("newest"))
     columns = [F.col(path("_row", name)).alias(name) for name in source.columns]
-    place = ("_partition", "_offset", "_timestamp", DELETED) if source.kind == "table" else ()
+    place = ("_topic", "_partition", "_offset", "_timestamp", DELETED) if source.kind == "table" else ()
     return rows.select(*columns, *source.hidden, *place)
 
 

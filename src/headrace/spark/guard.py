@@ -10,10 +10,10 @@ from pyspark.sql import functions as F
 
 from headrace.errors import Where
 from headrace.plan.nodes import Bad, Node, Source, Udf, walk
-from headrace.spark import jvm
+from headrace.spark import account, jvm
+from headrace.spark.account import PLACE
 from headrace.spark.functions import CALL
 
-PLACE = ("_topic", "_partition", "_offset")
 _GUARD = "_guard_"
 _ROW_KEY = "_row_key"
 
@@ -25,13 +25,12 @@ class Guard:
     operator: str
     policies: dict[str, Bad]
     letters: jvm.DeadLetters | None
-    number: int
 
     @staticmethod
-    def of(node: Node, letters: jvm.DeadLetters | None, number: int) -> Guard:
+    def of(node: Node, letters: jvm.DeadLetters | None) -> Guard:
         sources = [source for source in walk(node) if isinstance(source, Source)]
         called = "".join(f"{udf.name}(), " for udf in node.udfs).removesuffix(", ") or type(node).__name__.lower()
-        return Guard(f"{called} at {_line(node.where)}", {source.topic: source.bad for source in sources}, letters, number)
+        return Guard(f"{called} at {_line(node.where)}", {source.topic: source.bad for source in sources}, letters)
 
     def expressions(
         self, frame: DataFrame, expressions: Sequence[Column], udfs: Sequence[Udf], *, aggregates: bool = False
@@ -78,7 +77,7 @@ class Guard:
         if (fails := of("fail")) is not None:
             rows = rows.where(_refused(fails, "HEADRACE_BAD_ROW", topic, partition, offset, self.operator))
         if (skipped := of("skip")) is not None:
-            rows = rows.observe(f"bad-row-{self.number}", F.count_if(skipped.isNotNull()).alias("bad")).where(skipped.isNull())
+            rows = account.skipped(rows, skipped)
         if self.letters is not None and (dead := of("dead")) is not None:
             rows = rows.where(self.letters.good(self.operator, dead, topic, partition, offset))
         return rows

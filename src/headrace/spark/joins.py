@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headrace.errors import PlanError
 from headrace.plan.nodes import TIME, Join
-from headrace.spark import windows
+from headrace.spark import jvm, windows
 from headrace.spark.columns import column
 
 _SPARK_HOW = {"inner": "inner", "left": "left_outer", "right": "right_outer", "full": "full_outer"}
@@ -29,6 +31,11 @@ def join(node: Join, left: DataFrame, right: DataFrame) -> DataFrame:
     # A pair happens when the later of the two does; of one that is alone the other time is null.
     time = F.greatest(F.col(f"_l_{TIME}"), F.col(f"_r_{TIME}"))
     return pairs.select(*columns, windows.timed(time, node.lateness or 0))
+
+
+def kept(rows: DataFrame) -> list[str]:
+    """What the joins in a query keep, in the user's names."""
+    return [f"join of {re.sub(r'_[lr]_', '', types)}" for types in jvm.join_types(rows)]
 
 
 def _same_types(node: Join, left: DataFrame, right: DataFrame) -> None:

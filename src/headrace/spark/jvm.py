@@ -103,6 +103,11 @@ def memory_log_size(spark: SparkSession, name: str, topic: str) -> int:
     return int(_memory_log(spark).size(name, topic))
 
 
+def memory_log_records(spark: SparkSession, name: str, topic: str) -> int:
+    """How many records the topic has, without punctuations."""
+    return int(_memory_log(spark).records(name, topic))
+
+
 def memory_log_read(spark: SparkSession, name: str, topic: str, start: int = 0) -> list[LogRecord]:
     """The topic's records in order of arrival, from the `start`-th on, cut or not; punctuations count but are left out."""
     packed = bytes(_memory_log(spark).read(name, topic, start))
@@ -192,11 +197,8 @@ class DeadLetters:
         """A condition that holds where there is no cause, and tells of the others."""
         columns: list[Any] = [column._jc for column in (cause, topic, partition, offset)]  # pyright: ignore
         letters = _jvm(SparkSession.active()).headrace.kernel.sink.DeadLetters
-        return cause.isNull() | _column(letters.good(self.java, operator, *columns))
-
-    def count(self, batch: int) -> int:
-        """How many records of a batch could not be used, once it is written; asked once."""
-        return int(self.java.count(batch))
+        bad = note("BAD", topic, partition, offset, answer=True)
+        return cause.isNull() | (bad & _column(letters.good(self.java, operator, *columns)))
 
     def oversized(self, batch: int) -> int:
         """How many of its rows were too large for their topic; asked once."""
@@ -238,11 +240,6 @@ def expect_topics(spark: SparkSession, name: str, client: Mapping[str, str], ids
 
 def forget_topics(spark: SparkSession, name: str) -> None:
     _jvm(spark).headrace.kernel.source.TopicIds.forget(name)
-
-
-def filtered(spark: SparkSession, name: str, batch: int) -> int:
-    """How many records of a batch did not match the query's conditions; asked once."""
-    return int(_jvm(spark).headrace.kernel.sink.Sink.filtered(name, batch))
 
 
 def bury(spark: SparkSession, name: str, batch: int) -> None:
@@ -358,6 +355,37 @@ def last_pulse(spark: SparkSession, name: str) -> int:
     return int(_jvm(spark).headrace.kernel.time.Pulses.last(name))
 
 
+def note(fate: str, topic: Column, partition: Column, offset: Column, *, answer: bool) -> Column:
+    """A condition with that answer, which notes what becomes of the record at that place (kernel: account.Fate)."""
+    place: list[Any] = [column._jc for column in (topic, partition, offset)]  # pyright: ignore
+    return _column(_jvm(SparkSession.active()).headrace.kernel.account.Tally.noting(fate, answer, *place))
+
+
+def emit(spark: SparkSession) -> Column:
+    """A condition that holds, and counts a row of the output."""
+    return _column(_jvm(spark).headrace.kernel.account.Tally.emitting())
+
+
+class Account(NamedTuple):
+    """What became of the records of a batch. `read` is the sum of the next four."""
+
+    read: int
+    taken: int
+    filtered: int
+    late: int
+    bad: int
+    bad_earlier: int
+    """Records that became bad now and were read by an earlier batch."""
+    emitted: int
+    """Rows of the output."""
+
+
+def account(query: StreamingQuery, batch: int) -> Account:
+    """Of a batch that is done; asked once."""
+    jvm: Any = SparkContext._jvm  # pyright: ignore[reportPrivateUsage]
+    return Account(*map(int, jvm.headrace.kernel.account.Account.close(query.runId, batch)))
+
+
 def late(query: StreamingQuery, batch: int) -> int:
     """How many rows the gates of a batch did not let through; asked once."""
     # Not the active session: that is one of a thread, and whoever asks may be in another.
@@ -404,6 +432,16 @@ class Aggregates(Calls):
     """Any aggregate of Spark's, over rows that only come."""
 
     _door = "headrace.kernel.window.Aggregates"
+
+
+def aggregate_types(groups: DataFrame) -> list[str]:
+    """What Spark's own aggregate keeps: the calls in it with their types."""
+    return [str(text) for text in _jvm(groups.sparkSession).headrace.kernel.StateTypes.aggregates(groups._jdf)]  # pyright: ignore
+
+
+def join_types(rows: DataFrame) -> list[str]:
+    """What Spark's own joins of streams keep: the columns of both sides with their types."""
+    return [str(text) for text in _jvm(rows.sparkSession).headrace.kernel.StateTypes.joins(rows._jdf)]  # pyright: ignore
 
 
 def table_aggregate(blocks: DataFrame, split: Split, *, whole: bool, steps: str, mode: str) -> DataFrame:

@@ -13,8 +13,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headrace.plan.nodes import TIME, AsTable, Filter, KeyBy, Lookup, Node, Project
+from headrace.spark.account import PLACE
 from headrace.spark.columns import column
-from headrace.spark.guard import PLACE, Guard
+from headrace.spark.guard import Guard
 from headrace.spark.tables import AFTER, KEY, Table, upserts
 
 _IN, _LIVE = "_in", "_live"

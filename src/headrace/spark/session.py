@@ -91,6 +91,8 @@ def session(
         "spark.driver.extraJavaOptions": shlex.join(options),
         "spark.sql.warehouse.dir": str(log.parent / "warehouse"),
         "spark.ui.enabled": "false",
+        # Each batch is reported; a test that cuts many of them asks only once they are done.
+        "spark.sql.streaming.numRecentProgressUpdates": "1000",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(cores(master)),
         "spark.sql.adaptive.enabled": "false",

@@ -7,7 +7,7 @@ rows before and after. An operator gets its changes as blocks of bytes (kernel: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
@@ -30,9 +30,11 @@ from headrace.plan.nodes import (
     TableAggregate,
     TableJoin,
 )
+from headrace.plan.queries import state_shape
 from headrace.spark import jvm, windows
+from headrace.spark.account import PLACE
 from headrace.spark.columns import column, path
-from headrace.spark.guard import PLACE, Guard
+from headrace.spark.guard import Guard
 
 Mode = Literal["append", "update"]
 Steps = Literal["batch", "record", "moment"]
@@ -65,14 +67,20 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """How operators are called in one query. `layouts` collects what their state looks like. With `places`, the sequence of a
-    change tells records apart, whatever partition they are in.
+    """How operators are called in one query. `layouts` collects what their state looks like, `types` that of Spark's own. With
+    `places`, the sequence of a change tells records apart, whatever partition they are in.
     """
 
     mode: Mode
     at_once: bool = False
     places: bool = False
     layouts: list[str] = field(default_factory=list[str])
+    types: list[str] = field(default_factory=list[str])
+
+    def native(self, node: Node, frame: DataFrame, key: Sequence[str], rest: Sequence[str] = ()) -> None:
+        """Spark's own operator keeps something by these columns."""
+        columns = [f"{name} {frame.schema[name].dataType.simpleString()}" for name in key]
+        self.types.append(f"{state_shape(node)}: {', '.join([*columns, *rest])}")
 
     def blocks(self, table: Table, key: Callable[[str], Column], row: Callable[[str], Column], side: int) -> DataFrame:
         """The changes, gathered by a key that is made of the row before and of the row after."""
@@ -326,6 +334,18 @@ def _differ(table: Table) -> Column:
 
 def _retimed() -> Column:
     return F.col(BEFORE).isNotNull() & F.col(AFTER).isNotNull() & (F.col(AT) != F.col(BEFORE_AT))
+
+
+def has_key(names: Sequence[str]) -> Column:
+    """Of raw changes: null where a row is no change at all."""
+    return F.when(F.col(KEY).isNotNull(), all_known(F.col(path(KEY, name)) for name in names))
+
+
+def all_known(values: Iterable[Column]) -> Column:
+    known = F.lit(True)
+    for value in values:
+        known &= value.isNotNull()
+    return known
 
 
 def _key(names: Sequence[str]) -> Column:

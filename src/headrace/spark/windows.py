@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
 from headrace.plan.nodes import TIME, Aggregate, Every, Join, TooLate, Window, walk
-from headrace.spark import jvm
+from headrace.spark import account, jvm
 from headrace.spark.columns import column, path
 
 if TYPE_CHECKING:
@@ -56,14 +56,16 @@ def aggregate(node: Aggregate, frame: DataFrame, aggregates: Sequence[Column], k
     keys = [column(name) for name in node.input.key]
     names = [column(name) for name, _ in node.aggregates]
     if node.window is None:
-        return frame.groupBy(*keys).agg(*aggregates)
+        groups = (account.taken(frame) if account.fresh(node.input) else frame).groupBy(*keys).agg(*aggregates)
+        kernel.native(node, frame, node.input.key, jvm.aggregate_types(groups))
+        return groups
     window = node.window
     if window.kind == "session":
         frame = _gated(node, frame, F.unix_micros(TIME) + window.size)
         groups = frame.groupBy(*keys, F.session_window(TIME, _micros(window.size)).alias(_SESSION)).agg(*aggregates)
         start, end = F.col(f"{_SESSION}.start"), F.col(f"{_SESSION}.end")
     else:
-        frame = _assigned(window, frame)
+        frame = _assigned(window, frame, fresh=account.fresh(node.input))
         frame = _gated(node, frame, F.unix_micros(_END))
         end = F.col(_END)
         others = [column(name) for name in frame.columns if name not in (_START, _END)]
@@ -74,6 +76,7 @@ def aggregate(node: Aggregate, frame: DataFrame, aggregates: Sequence[Column], k
         groups = groups.groupBy(*keys, _END, *((_START,) if window.unit else ())).agg(*aggregates)
         end = F.col(_END)
         start = F.col(_START) if window.unit else F.timestamp_micros(F.unix_micros(end) - window.size)
+    kernel.native(node, frame, node.input.key, jvm.aggregate_types(groups))
     final = node.emit == "final"
     bounds = start.alias("window_start"), _copied(end).alias("window_end")
     result = groups.select(*keys, *bounds, *names, F.lit(final).alias("final"))
@@ -107,16 +110,18 @@ def _further(window: Window, frame: DataFrame) -> DataFrame:
 
 def _gated(node: Aggregate, frame: DataFrame, end: Column) -> DataFrame:
     """Without the rows whose window is closed. What a join gives may be older than the watermark; there Spark alone knows."""
+    fresh = account.fresh(node.input)
     if node.lateness is None or _joined(node):
-        return frame
-    return frame.where(jvm.still_open(frame.sparkSession, end, fails=node.late == "fail"))
+        return account.taken(frame) if fresh else frame
+    passes = jvm.still_open(frame.sparkSession, end, fails=node.late == "fail")
+    return account.open_to(frame, passes) if fresh else frame.where(passes)
 
 
 def _joined(node: Aggregate) -> bool:
     return any(isinstance(below, Join) for below in walk(node.input))
 
 
-def _assigned(window: Window, frame: DataFrame) -> DataFrame:
+def _assigned(window: Window, frame: DataFrame, *, fresh: bool = False) -> DataFrame:
     """A row for each window that an event is in, with the window's start and end."""
     match window.kind:
         case "session":
@@ -139,7 +144,8 @@ def _assigned(window: Window, frame: DataFrame) -> DataFrame:
         case _:
             start, end = _fixed(window.size, window.every, window.offset)
             if window.every > window.size:
-                frame = frame.where(_into(window.every, window.offset) < window.size)
+                inside = _into(window.every, window.offset) < window.size
+                frame = account.filtered(frame, inside) if fresh else frame.where(inside)
     others = [column(name) for name in frame.columns if name != "_window"]
     return frame.select(*others, start.alias(_START), end.alias(_END))
 
@@ -179,6 +185,11 @@ def _by_kernel(node: Aggregate, frame: DataFrame, aggregates: Sequence[Column], 
     window = node.window
     assert window is not None
     spark = frame.sparkSession
+    if account.fresh(node.input):
+        # Before the kernel's operator, which leaves out what is late and counts it by window.
+        gaps = window.kind == "hopping" and window.every > window.size
+        inside = _into(window.every, window.offset) < window.size if gaps else None
+        frame = account.timed(frame, F.unix_micros(_last_end(window)), inside)
     if node.late == "fail":
         frame = _failing(node, window, frame)
     split = jvm.Split(frame, aggregates) if window.kind == "sliding" else jvm.Aggregates(frame, aggregates)
@@ -210,6 +221,19 @@ def _by_kernel(node: Aggregate, frame: DataFrame, aggregates: Sequence[Column], 
         return opened.select(*columns, "_deleted")
     # A row of a stream is what was known then: nothing takes it back.
     return opened.where("not _deleted").select(*columns, timed(F.timestamp_micros("time"), node.lateness or 0))
+
+
+def _last_end(window: Window) -> Column:
+    """Of the windows that an event is in, when the last one ends."""
+    match window.kind:
+        case "session":
+            return _later(F.col(TIME), window.size)
+        case "sliding":
+            return F.col(TIME)
+        case "calendar" | "cumulating":
+            return _period(window)[1]
+        case _:
+            return _fixed(window.size, window.every, window.offset)[1]
 
 
 def _failing(node: Aggregate, window: Window, frame: DataFrame) -> DataFrame:

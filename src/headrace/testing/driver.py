@@ -30,7 +30,7 @@ from headrace.plan.queries import QuerySpec
 from headrace.runtime import failures, progress
 from headrace.runtime.order import waves
 from headrace.runtime.pace import Pace
-from headrace.runtime.progress import Batch, Counts, Total
+from headrace.runtime.progress import Batch, Total
 from headrace.sources import memory
 from headrace.spark import compile as spark_compile
 from headrace.spark import jvm
@@ -76,6 +76,8 @@ class Driver:
         self._batches: list[Batch] = []
         self._seen: dict[str, int] = {}
         self._dead: list[DeadLetter] = []
+        self._failed = False
+        self._there: dict[str, int] = {}
         self._paces = {spec.name: Pace(spec, _micros(self._now)) for spec in self._specs}
         jvm.memory_log_create(self._spark, self._log)
         now = F.col("_timestamp")
@@ -189,20 +191,36 @@ class Driver:
 
     def total(self, query: str) -> Total:
         """The sum of a query's batches."""
-        total = Total(query)
+        total = Total(query=query)
         for batch in self.batches(query):
             total = total.plus(batch)
         return total
 
     def close(self) -> None:
+        """Ends it. Raises an AssertionError if a record that a query has read is neither taken nor filtered, late or bad."""
+        wrong = [] if self._failed else [problem for spec in self._specs if (problem := self._unaccounted(spec))]
         self._stop()
         jvm.memory_log_drop(self._spark, self._log)
         shutil.rmtree(self._folder, ignore_errors=True)
+        if wrong:
+            raise AssertionError("; ".join(wrong))
+
+    def _unaccounted(self, spec: QuerySpec) -> str | None:
+        """What is wrong with the counts of a query: those of its batches, and how many records it should have read."""
+        batches = {batch.batch: batch for batch in self.batches(spec.name)}
+        for batch in batches.values():
+            if batch.problem:
+                return f"query {spec.name!r}: the account of batch {batch.batch} does not close: {batch.problem}"
+        read = sum(batch.rows_in for batch in batches.values())
+        if (there := self._there.get(spec.name, read)) != read:
+            return f"query {spec.name!r} counts {read} records in, and its topics have {there}"
+        return None
 
     def __enter__(self) -> Driver:
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: object, *exception: object) -> None:
+        self._failed = self._failed or kind is not None
         self.close()
 
     def _sources(self, topic: str) -> list[Source]:
@@ -227,7 +245,10 @@ class Driver:
         query = self._queries[spec.name]
         try:
             query.processAllAvailable()
+            topics = {source.topic for source in spec.sources}
+            self._there[spec.name] = sum(jvm.memory_log_records(self._spark, self._log, topic) for topic in topics)
         except Exception as e:
+            self._failed = True
             failure = jvm.failure(query)
             if failure is None:
                 raise
@@ -241,8 +262,7 @@ class Driver:
         letters = self._compiled[name].letters
         taken = letters.take() if letters else []
         self._dead += [letter for letter in taken if letter not in self._dead]
-        for batch in progress.batches(spec, query, self._seen.get(name, -1), lambda _: Counts(dead=len(taken))):
-            taken.clear()
+        for batch in progress.batches(spec, query, self._seen.get(name, -1), lambda _: 0):
             self._paces[name].note(batch, _micros(self._now))
             self._seen[name] = batch.batch
             self._batches.append(batch)

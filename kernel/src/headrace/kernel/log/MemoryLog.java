@@ -99,6 +99,14 @@ public final class MemoryLog {
     }
   }
 
+  /** How many records have arrived in the topic. */
+  public static long records(String log, String topic) {
+    MemoryLog it = named(log);
+    synchronized (it) {
+      return it.topic(topic).arrivals(0).stream().filter(record -> record.advance() == null).count();
+    }
+  }
+
   static MemoryLog named(String log) {
     MemoryLog found = log == null ? null : LOGS.get(log);
     if (found == null) {

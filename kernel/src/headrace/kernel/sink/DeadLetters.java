@@ -26,7 +26,6 @@ public final class DeadLetters extends AccumulatorV2<DeadLetter, Map<String, Dea
   private static final int LONGEST = 1000;
 
   private final Map<String, DeadLetter> letters = new LinkedHashMap<>();
-  private final transient Map<Long, Integer> counts = new ConcurrentHashMap<>();
   private final transient Map<Long, Integer> oversized = new ConcurrentHashMap<>();
 
   public static DeadLetters of(SparkSession session, String query) {
@@ -65,15 +64,9 @@ public final class DeadLetters extends AccumulatorV2<DeadLetter, Map<String, Dea
     return false;
   }
 
-  /** A batch had so many letters, and so many rows that were too large for their topic. */
-  void note(long batch, int letters, int oversized) {
-    if (letters > 0) counts.put(batch, letters);
+  /** A batch had so many rows that were too large for their topic. */
+  void note(long batch, int oversized) {
     if (oversized > 0) this.oversized.put(batch, oversized);
-  }
-
-  /** How many records of a batch could not be used; asked once. */
-  public int count(long batch) {
-    return Objects.requireNonNullElse(counts.remove(batch), 0);
   }
 
   /** How many rows of a batch were too large for their topic; asked once. */

@@ -159,7 +159,7 @@ final class KafkaWriting implements Writing {
 
   /** The dead letters of the batch, with the bytes and headers of the records as they are in the log. */
   private void bury(List<DeadLetter> letters) {
-    end.dead.note(batch.number(), letters.size(), oversized.size());
+    end.dead.note(batch.number(), oversized.size());
     Map<TopicPartition, TreeMap<Long, DeadLetter>> places = new HashMap<>();
     for (DeadLetter letter : letters) {
       places.computeIfAbsent(new TopicPartition(letter.topic(), letter.partition()), place -> new TreeMap<>()).put(letter.offset(), letter);

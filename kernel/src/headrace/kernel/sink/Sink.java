@@ -25,7 +25,6 @@ public final class Sink {
   private final Mark[] marks;
   /** In memory what the checkpoint knows after the batch at hand. */
   private final Map<String, Confirmed.Last> now = new TreeMap<>();
-  private final Map<Long, Long> filtered = new ConcurrentHashMap<>();
   private Confirmed confirmed;
   private Batch batch;
   /** By end; null for one that has the batch. */
@@ -91,13 +90,6 @@ public final class Sink {
   public static void bury(String name, long number) {
     Sink sink = named(name);
     for (End end : sink.ends) if (end instanceof KafkaEnd kafka) kafka.bury(new Batch("", number, ""));
-  }
-
-  /** How many records of a batch did not match the query's conditions; asked once. */
-  public static long filtered(String name, long number) {
-    Sink sink = find(name);
-    Long count = sink == null ? null : sink.filtered.remove(number);
-    return count == null ? 0 : count;
   }
 
   /** Null in a process that is not the driver's. */
@@ -181,7 +173,6 @@ public final class Sink {
       if (written) now.put(ends.get(i).id(), new Confirmed.Last(number, ends.get(i).ends()));
     }
     confirmed.write(number, now);
-    filtered.put(number, Filtered.now());
     Point.COMMITTED.reached(number);
   }
 

@@ -1,12 +1,13 @@
 package headrace.kernel.time;
 
+import headrace.kernel.account.Tally;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import scala.PartialFunction;
 import scala.runtime.AbstractPartialFunction;
 
-/** Tells the gates of a plan, each time a batch is planned, the watermark of that batch. */
+/** Each time a batch is planned, tells the gates of the plan its watermark, and the tallies whose account they keep. */
 public final class AtBatch extends Rule<LogicalPlan> {
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
@@ -18,12 +19,13 @@ public final class AtBatch extends Rule<LogicalPlan> {
     return new AbstractPartialFunction<>() {
       @Override
       public boolean isDefinedAt(Expression expression) {
-        return Gate.isUnknown(expression);
+        return Gate.isUnknown(expression) || Tally.isUnknown(expression);
       }
 
       @Override
-      public Expression apply(Expression gate) {
-        return Gate.known(gate, moment);
+      public Expression apply(Expression expression) {
+        if (Gate.isUnknown(expression)) return Gate.known(expression, moment);
+        return Tally.known(expression, moment.session(), moment.run(), moment.batch());
       }
     };
   }
