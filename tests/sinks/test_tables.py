@@ -229,12 +229,12 @@ def dead(running: Pipe) -> list[DeadLetter]:
 
 def test_a_null_key_that_is_of_no_record_is_refused_by_name(place: Place, pipe: Pipes) -> None:
     app = hr.App("nulls")
-    counts = app.stream("prices", schema="symbol string, price double").key_by("symbol").count()
-    counts.where("count > 0").to(place.sink())
+    listed = app.table("listed", schema="id string, symbol string", key="id")
+    listed.key_by("symbol").agg(count="count(*)").to(place.sink())
     with pytest.raises(
         RunError, match='has no symbol, and a key can\'t be null: leave such rows out with where\\("symbol is not null"\\)'
     ):
-        pipe(app).feed("prices", [(None, {"symbol": None, "price": 1.0}), *ACME]).run()
+        pipe(app).feed("listed", [("1", {"id": "1", "symbol": None}), ("2", {"id": "2", "symbol": "ACME"})]).run()
     assert place.rows() == []
 
 

@@ -89,7 +89,7 @@ def test_it_is_so_for_every_verb_and_what_is_not_computed_does_not_fail(drive: D
     t = drive(app)
     t.feed("in", [{**row, "at": at(f"10:00:0{i}")} for i, row in enumerate(ROWS)])
     t.feed("rows", [{"id": 1, "s": "1"}, {"id": 2, "s": "x"}, {"id": 3, "s": "x"}, {"id": 1, "s": "x"}, {"id": 3, "s": "3"}])
-    t.advance("10:05").run()
+    t.advance(to="10:05").run()
     for name in good:
         assert [row["n"] for row in t.rows(name)] == [1, 2, 2], name
     assert [row["x"] for row in t.rows("called")] == [4, 5, 5]
