@@ -7,6 +7,7 @@ import re
 import shutil
 import sqlite3
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -208,3 +209,60 @@ def test_files_that_don_t_fit_the_checkpoint_are_noticed_and_reset(project: Proj
     project.reset(said)
     project.run("files.py")
     assert rows() == Counter("abc")
+
+
+def test_the_command_that_an_error_names_leads_to_right_results(project: Project) -> None:
+    place = project.state / "counts"
+
+    def without_manifest() -> None:
+        (place / "headrace.json").unlink()
+
+    def other_settings() -> None:
+        manifest = place / "headrace.json"
+        manifest.write_text(manifest.read_text().replace('timeZone": "UTC"', 'timeZone": "Europe/Berlin"'))
+        (place / ".headrace.json.crc").unlink(missing_ok=True)
+
+    def damaged() -> None:
+        newest = max((place / "offsets").glob("[0-9]*"), key=lambda file: int(file.name))
+        newest.write_bytes(bytes(newest.stat().st_size))
+
+    def emptied() -> None:
+        for file in project.folder.glob("results.db*"):
+            file.unlink()
+
+    broken: dict[str, tuple[Callable[[], None], str]] = {
+        "does not say what it was made for": (without_manifest, "app.py"),
+        "written with spark.sql.session.timeZone=Europe/Berlin": (other_settings, "app.py"),
+        "is damaged": (damaged, "app.py"),
+        "of another checkpoint of this query": (lambda: shutil.rmtree(place), "app.py"),
+        "results.db holds no results of this query": (emptied, "app.py"),
+        "has a checkpoint that keeps other things": (lambda: None, "changed.py"),
+    }
+    project.write("changed.py", COUNTS.replace("count(*)", "sum(1)"))
+    project.feed("a", "b", "a")
+    project.run()
+    for text, (spoil, file) in broken.items():
+        spoil()
+        project.feed("a", text)
+        code, said = project.headrace("run", file, "--until", "now")
+        assert code == 1
+        assert text in said
+        assert "begins anew" in project.reset(said)
+        project.run(file)
+        project.right()
+
+
+def test_after_the_topic_was_created_again_a_reset_begins_with_the_new_one(project: Project) -> None:
+    project.feed("a", "b")
+    project.run()
+    topics.delete(project.broker.connection, project.topic)
+    topics.create(project.broker.connection, project.topic, partitions=2)
+    project.fed.clear()
+    project.feed("c")
+    for _ in ("counts", "copies"):
+        code, said = project.headrace("run", "app.py", "--until", "now")
+        assert code == 1
+        assert "it was deleted and created again" in said
+        project.reset(said)
+    project.run()
+    project.right()
