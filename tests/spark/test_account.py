@@ -240,17 +240,8 @@ def test_what_operators_leave_out_is_counted_besides(drive: Callable[[hr.App], D
     events.as_table(key="id", version="v").to("newest")
     events.window(hr.hopping("4 seconds", every="2 seconds"), emit="final").count().to("hops")
     t = drive(app)
-    t.feed(
-        "events",
-        """
-        id | v | at
-        1  | 5 | 10:00:00
-        1  | 4 | 10:00:07
-        ------------
-        1  | 6 | 10:00:03
-        2  | 1 | 09:00:00
-        """,
-    ).run()
+    t.feed("events", "id | v | at\n1 | 5 | 10:00:00\n1 | 4 | 10:00:07").run()
+    t.feed("events", "id | v | at\n1 | 6 | 10:00:03\n2 | 1 | 09:00:00").run()
     once, newest, hops = t.total("once"), t.total("newest"), t.total("hops")
     assert (once.rows_in, once.taken, once.duplicates, once.rows_out) == (4, 4, 2, 2)
     assert (newest.rows_in, newest.taken, newest.stale) == (4, 4, 1)
