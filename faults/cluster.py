@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from faults.rig import ROOT, WIDE, Rig, Run, Void, descendants, rig, strike, wait_for
+from faults.rig import COPIES, ROOT, WIDE, Rig, Run, Void, descendants, rig, strike, wait_for
 from faults.strikes import Report, Say
 from tests.runtime.clusters import SECRET, Standalone, standalone
 
@@ -81,30 +81,37 @@ def _strike(cluster: Standalone, run: Run, target: str) -> None:
 
 def _until_there(at: Rig, run: Run, wanted: int) -> Run:
     """Starts the application again if it gave up: it goes on where it was."""
-    end = time.monotonic() + 300
     while at.count() < wanted:
         if run.process.poll() is not None:
             run = at.start()
-        if time.monotonic() > end:
-            raise RuntimeError(f"not all is there after 300 s:\n{run.said()[-3000:]}")
-        time.sleep(0.1)
+        wait_for(lambda run=run: run.process.poll() is not None or at.count() >= wanted, "all of it")
     return run
 
 
-def wide(seed: int, say: Say, *, rows: int = 900_000, code: Path = ROOT) -> Report:
+def wide(seed: int, say: Say, *, rows: int = 900_000, seconds: float = 900, code: Path = ROOT) -> Report:
     """One batch that is larger than all executors together, pinned by a run that was killed in the middle of it."""
-    report = Report(f"a batch of {rows:,} records of 1.5 kB on two workers of 1 GB, and kill -9 in the middle of it")
-    with rig(seed, app=WIDE, code=code, batch=rows, fill=1450) as at, _cluster(at):
+    report = Report(
+        f"a batch of {rows:,} records of 1.5 kB on two workers of 1 GB; kill -9 of driver and executor in the middle of it"
+    )
+    with rig(seed, app=WIDE, code=code, batch=rows, fill=1450) as at, _cluster(at) as cluster:
         at.feed(rows)
         run = at.start(until=True)
         wait_for(lambda: list((at.state / "faults").glob("copies/offsets/0")), "the batch is planned")
         strike(run.find("driver"))
         run.process.wait(60)
-        report.struck += 1
-        began = time.monotonic()
-        at.finish(900)
+        began, run = time.monotonic(), at.start(until=True)
+        wait_for(lambda: run.process.poll() is not None or _writing(at), "the driver, which writes the rows", seconds)
+        # Of the rows that it holds the driver has fetched a few.
+        _strike(cluster, run, "executor")
+        if run.wait(seconds) != 0:
+            raise RuntimeError(f"the application does not come to its end:\n{run.said()}")
+        report.struck = 2
         report.recoveries.append(time.monotonic() - began)
         say(f"all there after {report.recoveries[-1]:.0f} s")
         report.rows = at.fed
         report.violations = at.violations()
     return report
+
+
+def _writing(at: Rig) -> bool:
+    return any(place.startswith(COPIES) for place in at.open())

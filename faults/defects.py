@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from faults import restored, strikes
+from faults import cluster, restored, strikes
 from faults.oracle import violations
 from faults.rig import ROOT, rig
 from faults.strikes import Report, Say
@@ -105,6 +105,20 @@ DEFECTS = (
         "      if (now < end) throw",
         "      if (now < 0) throw",
         lambda seed, say, code: restored.page_cache(seed, say, code=code),
+    ),
+    Defect(
+        "what a task leaves is kept in memory",
+        f"{SINK}/TaskOutput.java",
+        "PIECE = 4 << 20",
+        "PIECE = Integer.MAX_VALUE",
+        lambda seed, say, code: cluster.wide(seed, say, seconds=240, code=code),
+    ),
+    Defect(
+        "the rows of a lost executor are left out",
+        f"{SINK}/TaskOutput.java",
+        "if (found.isEmpty()) throw new SinkException",
+        "if (found.isEmpty()) return InputStream.nullInputStream();\n      if (found.isEmpty()) throw new SinkException",
+        lambda seed, say, code: cluster.wide(seed, say, rows=300_000, code=code),
     ),
     Defect(
         "dead letters off",
