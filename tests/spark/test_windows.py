@@ -425,3 +425,14 @@ def test_an_aggregate_without_a_key_has_one_group(drive: Any) -> None:
     app.stream("events", schema=SCHEMA).agg(total="sum(v)").to("out")
     driver = drive(app).feed("events", "k | v\nA | 1\nB | 2").run()
     assert driver.rows("out") == [{"total": 3}]
+
+
+def test_when_time_moves_on_a_window_behind_a_final_one_gets_its_last_rows(drive: Any) -> None:
+    app = hr.App("behind")
+    events = app.stream("events", schema=SCHEMA, time="at", lateness="5 seconds").key_by("k")
+    small = events.window(hr.tumbling("500 ms"), emit="final").agg(n="sum(v)")
+    small.key_by("k").window(hr.hopping("4 seconds", every="2 seconds"), emit="updates").agg(n="sum(n)").to("sums")
+    driver = drive(app)
+    driver.feed("events", [{"k": "a", "v": 7, "at": "12:00:18.115204"}]).advance("200 days")
+    found = {(row["window_start"].second, row["n"]) for row in driver.table("sums").values()}
+    assert found == {(16, 7), (18, 7)}

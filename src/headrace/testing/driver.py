@@ -147,12 +147,16 @@ class Driver:
             self._now = max(self._now, at(to))
         if duration is not None:
             self._now += timedelta(microseconds=micros(duration, what="duration", where=call_site().where))
-        for topic in self._topics:
-            jvm.memory_log_advance(self._spark, self._log, topic, _micros(self._now))
         for spec in self._specs:
             for source, time in self._paces[spec.name].pulses(_micros(self._now)).items():
                 jvm.pulse(self._spark, self._clock + spec.pulse(source), time)
-        return self.run()
+        # Time moves on in a topic between two queries only when the first of them has written what this makes final.
+        ordered = waves(self._specs)
+        between = [{topic for spec in wave for topic in spec.writes if topic in self._topics} for wave in ordered]
+        for topics in (set(self._topics).difference(*between), *between):
+            if topics:
+                self._move(topics)
+        return self
 
     def crash(self) -> Driver:
         """Dies after the last batch was written and before it was noted as done, so that it will be processed again."""
@@ -235,6 +239,11 @@ class Driver:
 
     def _read(self, source: Source) -> DataFrame:
         return memory.read(self._spark, source, self._log)
+
+    def _move(self, topics: Iterable[str]) -> None:
+        for topic in topics:
+            jvm.memory_log_advance(self._spark, self._log, topic, _micros(self._now))
+        self.run()
 
     def _start(self, spec: QuerySpec) -> StreamingQuery:
         records = self._compiled[spec.name].records
