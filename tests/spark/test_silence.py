@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,11 +11,64 @@ import headrace as hr
 
 START = datetime(2024, 1, 1, 10, tzinfo=UTC)
 SCHEMA = "k string, at timestamp"
+SIZE, GAP = 60_000_007, 45_000_003
 MICRO = timedelta(microseconds=1)
 
 
 def micros(time: datetime) -> int:
     return (time - START) // MICRO
+
+
+def test_silence_closes_all_that_is_open_at_any_microsecond_and_not_before(drive: Any) -> None:
+    chance = random.Random(14)
+    app = hr.App("silence")
+    options: Any = {"schema": SCHEMA, "time": "at", "lateness": "10 seconds", "close_after": "30 seconds"}
+    events = app.stream("events", **options)
+    others = app.stream("others", **options)
+    rates = app.table("rates", key="k", schema="k string, since timestamp, rate int", time="since", lateness="10 seconds")
+    size, gap = f"{SIZE} microseconds", f"{GAP} microseconds"
+    keyed = events.key_by("k")
+    keyed.window(hr.tumbling(size), emit="final").count().to("tumbling")
+    keyed.window(hr.session(gap=gap)).count().to("sessions")
+    keyed.window(hr.session(gap=gap), emit="all").count().to("all-sessions")
+    keyed.window(hr.sliding(size)).count().to("sliding")
+    keyed.window(hr.tumbling(size), emit=hr.every("7000001 microseconds")).count().to("ticks")
+    sessions = keyed.window(hr.session(gap=gap)).agg(n="count(*)")
+    sessions.key_by("k").window(hr.tumbling(size), emit="final").agg(n="sum(n)").to("chained")
+    events.join(others.drop("at"), on="k", how="full", within=size).select("k").to("joined")
+    events.join(rates, on="k", how="left", as_of="event_time").select("k", "rate").to("looked-up")
+    driver = drive(app)
+    times = {f"k{i}": sorted(chance.sample(range(2_000_000), 3)) for i in range(40)}
+    driver.feed("events", [{"k": k, "at": START + t * MICRO} for k, each in times.items() for t in each])
+    driver.feed("others", [{"k": f"other{k}", "at": START + t[0] * MICRO} for k, t in times.items()])
+    driver.feed("rates", [{"k": k, "rate": 1, "since": START} for k in list(times)[::2]]).run()
+    driver.advance("29999999 microseconds")
+    closed = ("tumbling", "sessions", "chained", "joined")
+    assert [driver.rows(topic) for topic in closed] == [[], [], [], []]
+    driver.advance("1 microsecond")
+
+    def final(topic: str) -> dict[tuple[str, int, int], int]:
+        # At intervals, a window is told that has no events, before its key is forgotten.
+        rows = [row for row in driver.rows(topic) if row["final"] and row["count"]]
+        return {(row["k"], micros(row["window_start"]), micros(row["window_end"])): row["count"] for row in rows}
+
+    def tumbled(offsets: dict[str, list[int]]) -> Counter[tuple[str, int, int]]:
+        begin = (START - datetime(1970, 1, 1, tzinfo=UTC)) // MICRO
+        starts = [(k, (begin + t) // SIZE * SIZE - begin) for k, each in offsets.items() for t in each]
+        return Counter((k, start, start + SIZE) for k, start in starts)
+
+    assert final("tumbling") == final("ticks") == tumbled(times)
+    assert final("sessions") == {(k, each[0], each[-1] + GAP): 3 for k, each in times.items()} == final("all-sessions")
+    ends = tumbled({k: [each[-1] + GAP - 1] for k, each in times.items()})
+    assert {(row["k"], micros(row["window_start"])): row["n"] for row in driver.rows("chained")} == {
+        (k, start): 3 for k, start, _ in ends
+    }
+    last = {row["k"]: (micros(row["window_end"]), row["count"]) for row in driver.rows("sliding")}
+    assert last == {k: (each[-1] + SIZE, 0) for k, each in times.items()}
+    alone = Counter({**dict.fromkeys(times, 3), **{f"other{k}": 1 for k in times}})
+    assert Counter(row["k"] for row in driver.rows("joined")) == alone
+    looked = Counter((row["k"], row["rate"]) for row in driver.rows("looked-up"))
+    assert looked == {(k, None if number % 2 else 1): 3 for number, k in enumerate(times)}
 
 
 def test_an_event_within_its_lateness_counts_to_the_microsecond(drive: Any) -> None:
