@@ -50,12 +50,12 @@ class App:
     ) -> Stream:
         """Reads a topic.
 
-        `time` is the column of the event's time or a clock (without it: the record's timestamp in the log), and `lateness`
-        how much later than a newer event one may come and still count. An event whose time is more than `max_ahead` in the
-        future is a bad record. Without records for `idle_after` the stream does not hold up others that it is read with;
-        when all that is read has been quiet for `close_after`, open windows are closed. `bad` says what happens to a bad
-        record: "dead" keeps it, with its cause, in the application's dead-letter topic, "skip" counts it, "fail" stops and
-        names it. `start` is where the first run begins.
+        `time` is the column of the event's time or a clock (the default is the record's timestamp in the log), and `lateness`
+        is how far behind the newest event an event may be and still count. An event whose time is more than `max_ahead` in
+        the future is a bad record. After `idle_after` without records the stream no longer holds back others that it is read
+        with; after `close_after` without records from any topic of the query, open windows are closed. `bad` says what happens
+        to a bad record: "dead" keeps it, with its cause, in the application's dead-letter topic, "skip" counts it, "fail"
+        stops the run and names it. `start` is where the first run starts.
         """
         site = call_site()
         node = build.source(
@@ -87,8 +87,8 @@ class App:
     ) -> Table:
         """Reads a topic as a table: the newest row of each key; a null value deletes the row of the record's key.
 
-        Newest is what came last into the log, or, with `version`, what has the highest value in that column; a row with an
-        older version is skipped and counted. The rest is as in `stream`.
+        The newest row is the last one in the log or, with `version`, the one with the highest value in that column; a row with
+        a lower version is skipped and counted. The other options are as in `stream`.
         """
         site = call_site()
         node = build.source(
@@ -110,7 +110,7 @@ class App:
         return queries(self.name, self._writes, self.where)
 
     def describe(self, format: Literal["text", "mermaid", "json"] = "text") -> str:
-        """The topology, drawn."""
+        """Draws the topology."""
         return draw.draw(draw.model(self.name, self.queries()), format)
 
     def run(
@@ -123,7 +123,8 @@ class App:
     ) -> Summary:
         """Runs until it is stopped (Ctrl-C, SIGTERM), or, with until="now", until what is there now is processed.
 
-        With mode="realtime" results come milliseconds after their events; some verbs are not supported there.
+        With mode="realtime" results follow their events within milliseconds; some verbs and all sinks but topics are not
+        supported there.
         """
         from headrace.runtime.run import run
 

@@ -41,7 +41,7 @@ class Stream:
         return self._next(build.filter(self._node, condition, call_site()))
 
     def select(self, *columns: str, **named: str) -> Stream:
-        """Exactly these columns: `select("symbol", "price * qty as value", day="date(at)")`."""
+        """Keeps exactly these columns: `select("symbol", "price * qty as value", day="date(at)")`."""
         return self._next(build.select(self._node, columns, named, call_site()))
 
     def with_columns(self, **named: str) -> Stream:
@@ -49,7 +49,7 @@ class Stream:
         return self._next(build.with_columns(self._node, named, call_site()))
 
     def drop(self, *columns: str) -> Stream:
-        """Without these columns."""
+        """Drops these columns."""
         return self._next(build.drop(self._node, columns, call_site()))
 
     def explode(self, expression: str, *, name: str) -> Stream:
@@ -57,7 +57,7 @@ class Stream:
         return self._next(build.explode(self._node, expression, name, call_site()))
 
     def apply(self, function: Callable[[Any], Any], *, columns: tuple[str, ...] | list[str] | None = None) -> Stream:
-        """Any function from DataFrame to DataFrame; name its columns if they change. It must keep `_time`."""
+        """Applies a function from DataFrame to DataFrame; name its columns if they change. It must keep `_time`."""
         return self._next(build.apply(self._node, function, columns, call_site()))
 
     def merge(self, *others: Stream) -> Stream:
@@ -83,11 +83,11 @@ class Stream:
         with_version: bool = False,
     ) -> Stream:
         """With a stream: pairs of events that are equal in the columns `on` and whose times are at most `within` apart.
-        With how="left", "right" or "full" an event that found no partner comes too, once, when none can come any more.
+        With how="left", "right" or "full" an event without a partner is emitted too, once, when none can arrive any more.
 
-        With a table: events with the row that has their key, `on` being the table's key, or {mine: the table's}. The row as it
-        is when the event arrives, or, with as_of="event_time", as it was at the event's time; for that its versions are kept
-        for `history`, 1 hour by default. With how="left" an event without a row comes too; `with_version` adds the row's
+        With a table: each event with the row of its key. `on` is the table's key, or a dict {the stream's column: the table's}.
+        The row is as of the event's arrival or, with as_of="event_time", as of the event's time; then its versions are kept for
+        `history`, 1 hour by default. With how="left" an event without a row is emitted too; `with_version` adds the row's
         version.
         """
         from headrace.table import Table
@@ -116,11 +116,11 @@ class Stream:
         return tuple(self._next(node) for node in build.split(self._node, conditions, call_site()))
 
     def dedupe(self, *columns: str, within: Duration | None = None) -> Stream:
-        """The first event of those that are equal in these columns; `within` bounds how long they are remembered."""
+        """Keeps the first of the events that are equal in these columns; `within` bounds how long they are remembered."""
         return self._next(build.dedupe(self._node, columns, within, call_site()))
 
     def key_by(self, *columns: str, **named: str) -> KeyedStream:
-        """Keyed by these columns, or by named expressions: `key_by("symbol", day="date(at)")`."""
+        """Keys the stream by these columns, or by named expressions: `key_by("symbol", day="date(at)")`."""
         from headrace.keyed import KeyedStream
 
         return KeyedStream(self._app, build.key_by(self._node, columns, named, call_site()))
@@ -130,10 +130,10 @@ class Stream:
     ) -> WindowedStream:
         """Windows over the stream, or over each key of a keyed one; then `agg` or `count`.
 
-        `emit` says when results come: "updates" (whenever one changes), "final" (once, when no event can come any more), "all"
-        (both), or hr.every("1 minute"). `late` says what becomes of an event whose window is final: "drop" counts it, "divert"
-        sends it to `windowed.late`, "fail" stops. After `close_after` without records these windows are closed; without it, the
-        stream's counts.
+        `emit` says when results are emitted: "updates" (whenever one changes), "final" (once, when no event can arrive any
+        more), "all" (both), or hr.every("1 minute"). `late` says what happens to an event whose window is final: "drop" counts
+        it, "divert" sends it to `windowed.late`, "fail" stops the run. `close_after` closes these windows after that long
+        without records; the default is the stream's.
         """
         from headrace.keyed import WindowedStream
 
@@ -152,8 +152,8 @@ class Stream:
     def to(self, to: str | Sink, *, name: str | None = None, delivery: Delivery = "exactly_once") -> None:
         """Writes to a topic, or to one of `hr.sinks`, exactly once.
 
-        `name` names the query and its state; without it they are named after where it writes. With delivery="at_least_once" a
-        topic gets some rows again after a crash; readers need not wait for transactions.
+        `name` names the query and its state; the default is the name of the topic or sink. With delivery="at_least_once" a
+        topic may get rows twice after a crash, but readers need not wait for transactions.
         """
         self._app._write(self._node, to, name, delivery, call_site())  # pyright: ignore[reportPrivateUsage]
 

@@ -1,4 +1,4 @@
-"""Rows as calls of a function of yours."""
+"""Rows as calls of your function."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def call(
     retries: int = arguments.RETRIES,
     name: str | None = None,
 ) -> Call:
-    """For each row the function is called with the row, a dict, and its id. When it returns, the row is done.
+    """Calls the function for each row, with the row, a dict, and its id. When it returns, the row is done.
 
-    It runs in the process of the application, one row at a time. An exception is doubt: nobody knows how far it came.
-    `hr.sinks.NotDelivered("why")` says that nothing happened: it is called again later. `id` is a template, "{order_id}": one
-    call for each id, ever.
+    It runs in the application's process, one row at a time. An exception means doubt: nobody knows how far it got. Raise
+    `hr.sinks.NotDelivered("why")` if nothing happened: the function is called again later. `id` is a template, "{order_id}":
+    one call for each id, ever.
     """
     where = call_site().where
     if not callable(function):

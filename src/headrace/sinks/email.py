@@ -70,12 +70,12 @@ def email(
     retries: int = arguments.RETRIES,
     name: str | None = None,
 ) -> Email:
-    """Each row becomes an e-mail; one that several addresses get is sent to all of them or to none.
+    """Sends each row as an e-mail; with several addresses, to all of them or to none.
 
-    `to`, `subject` and `body` are templates: "{symbol} moved". Without a body the columns are listed. `tls` is "starttls"
-    unless the server is this machine, then "none". `id` is a template too: one e-mail for each id, ever. Where nobody can
-    know whether the server took it, on_doubt="at_most_once" lists it as UNKNOWN, and "at_least_once" sends it again, with
-    the same Message-ID. `rate` is for example "10 per minute".
+    `to`, `subject` and `body` are templates: "{symbol} moved". Without a body, the e-mail lists the columns. `tls` defaults to
+    "starttls", or to "none" if the server is this machine. `id` is a template too: one e-mail for each id, ever. If nobody
+    can know whether the server accepted it, on_doubt="at_most_once" lists it as UNKNOWN, and "at_least_once" sends it again,
+    with the same Message-ID. `rate` is for example "10 per minute".
     """
     where = call_site().where
     host, port = _server(server, where)

@@ -43,9 +43,9 @@ class Files(Sink):
 
 @spelling.arguments
 def files(path: str | os.PathLike[str], *, format: Format = "parquet", partition_by: str | Sequence[str] = ()) -> Files:
-    """Rows in files of a folder, here or at a URL that Spark knows: `files("data/trades", partition_by="day")`.
+    """Writes rows to files in a folder, local or at a URL that Spark knows: `files("data/trades", partition_by="day")`.
 
-    Spark writes them, and lists in `_spark_metadata` those that count: who reads the folder with Spark sees each row once.
+    Spark writes the files, and lists in `_spark_metadata` those that count: Spark reads each row once.
     """
     where = call_site().where
     checks.one_of("format", format, ("parquet", "json", "csv", "orc"), where)

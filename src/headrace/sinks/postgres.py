@@ -63,10 +63,10 @@ def postgres(
     user: str | None = None,
     password: Secret | None = None,
 ) -> Postgres:
-    """Rows in a table of PostgreSQL, exactly once: `postgres("postgresql://ada@db.example:5432/market", table="trades")`.
+    """Writes rows to a PostgreSQL table, exactly once: `postgres("postgresql://ada@db.example:5432/market", table="trades")`.
 
-    The events of a stream are added; a row of a table replaces the row of its key, and one that is gone is deleted. With
-    mode="upsert" so do the results of final windows. A table that is not there is created, unless `create` is False.
+    Events of a stream are appended; a row of a table replaces the row of its key, and a deleted row is deleted there. With
+    mode="upsert" results of final windows replace rows too. A missing table is created, unless `create` is False.
     """
     where = call_site().where
     found = address(url, ("postgresql", "postgres"), "postgresql://user@host:5432/database", password, where)

@@ -40,10 +40,10 @@ class Redis(Sink):
 
 @spelling.arguments
 def redis(url: str, *, prefix: str, expire: Duration | None = None, password: Secret | None = None) -> Redis:
-    """The rows of a table as hashes, `<prefix>:<key>`: `redis("redis://localhost:6379/0", prefix="prices")`.
+    """Writes the rows of a table as hashes, `<prefix>:<key>`: `redis("redis://localhost:6379/0", prefix="prices")`.
 
-    A row that is gone is deleted; with `expire` so is one that was not written for that long. It is a cache: rows that Redis
-    loses are not written again until they change.
+    A deleted row is deleted there; with `expire` so is one that has not been written for that long. Redis is a cache: rows
+    that it loses are not written again until they change.
     """
     where = call_site().where
     found = address(url, ("redis", "rediss"), "redis://localhost:6379/0", password, where)

@@ -36,10 +36,10 @@ class Sqlite(Sink):
 
 @spelling.arguments
 def sqlite(path: str | os.PathLike[str], *, table: str, mode: Mode | None = None, create: bool = True) -> Sqlite:
-    """Rows in a table of a SQLite file on the machine of Spark's driver, exactly once: `sqlite("market.db", table="trades")`.
+    """Writes rows to a table in a SQLite file on the driver's machine, exactly once: `sqlite("market.db", table="trades")`.
 
-    As with `postgres`, the events of a stream are added and the rows of a table replace those of their keys. The file is
-    created if it is not there; so is the table, unless `create` is False.
+    As with `postgres`, events of a stream are appended and rows of a table replace those with the same key. A missing file
+    is created; so is a missing table, unless `create` is False.
     """
     where = call_site().where
     try:

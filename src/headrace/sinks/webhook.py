@@ -38,7 +38,7 @@ class Webhook(Effect):
 
     @property
     def together(self) -> int:
-        """Where each may go twice, and has a key by which the receiver can tell, a few more do no harm."""
+        """Where a row may be sent twice, and has a key by which the receiver detects that, several in flight do no harm."""
         return 16 if self.on_doubt == "at_least_once" else 1
 
     @property
@@ -66,12 +66,12 @@ def webhook(
     retries: int = arguments.RETRIES,
     name: str | None = None,
 ) -> Webhook:
-    """Each row is posted to the URL as JSON, with its id as Idempotency-Key.
+    """Posts each row to the URL as JSON, with its id as Idempotency-Key.
 
     With `sign` it carries `Headrace-Signature: t=…,v1=…`, the HMAC-SHA256 of "t.body". Hosts on private networks and on this
-    machine are refused unless `private`; redirects are not followed. A URL or a header that is a secret is given as
-    `hr.secret("NAME")`. `id` is a template, "{order_id}": one call for each id, ever. Where nobody can know whether the
-    receiver took it, on_doubt="at_least_once" sends it again with the same key, and "at_most_once" lists it as UNKNOWN.
+    machine are refused unless `private`; redirects are not followed. Write a secret URL or header as `hr.secret("NAME")`.
+    `id` is a template, "{order_id}": one call for each id, ever. If nobody can know whether the receiver accepted it,
+    on_doubt="at_least_once" sends it again with the same key, and "at_most_once" lists it as UNKNOWN.
     """
     where = call_site().where
     target = url if isinstance(url, Secret) else _url(url, private, where)
