@@ -20,7 +20,7 @@ from headrace import cli
 from headrace.broker import peek, send, topics
 from headrace.broker.client import Connection
 from headrace.broker.records import Record
-from headrace.errors import StateError
+from headrace.errors import RunError, StateError
 from headrace.runtime import dead, repair
 from headrace.runtime import run as runtime
 from headrace.runtime.display import Silent
@@ -226,6 +226,19 @@ def test_a_row_that_is_too_large_for_its_topic_is_a_dead_letter(project: Any, to
     assert letter.partition is None
     assert "too large for the topic" in letter.cause
     assert json.loads(letter.record.value or b"")["id"] == 5000
+
+
+def test_without_dead_letters_a_row_that_is_too_large_ends_the_run_at_once(project: Any, topic: str, tmp_path: Path) -> None:
+    copies = Copies(project, topic, tmp_path)
+    topics.create(project.connection, copies.out, config={"max.message.bytes": "2000"})
+    app = hr.App(copies.app.name)
+    app.stream(topic, schema="id int", bad="skip").select("id", "repeat('x', id) as pad").to(copies.out)
+    copies.put(10, 5000)
+    with pytest.raises(RunError) as refused:
+        runtime.run(app, until="now", flags={"broker": project.address}, display=Silent())
+    assert f"bytes is too large for the topic {copies.out}, which takes 2000" in refused.value.message
+    assert "make rows smaller, or raise its max.message.bytes" in refused.value.message
+    assert copies.written() == Counter()
 
 
 @hr.udf("int")

@@ -177,6 +177,10 @@ def test_a_reset_asks_and_says_what_it_would_do(project: Project) -> None:
     code, said = project.headrace("reset", "app.py", "other", "--output", "delete", "--yes")
     assert code == 1
     assert "has no query 'other'" in said
+    project.write("latest.py", COUNTS.replace('k string"', 'k string", start="latest"'))
+    code, said = project.headrace("reset", "latest.py", "counts", "--output", "keep")
+    assert code == 1
+    assert f'but {project.topic}, which has start="latest", only from its end: what was read of it is lost' in said
 
 
 def test_files_that_don_t_fit_the_checkpoint_are_noticed_and_reset(project: Project, spark: Any) -> None:

@@ -1,7 +1,8 @@
 """Lets a query begin anew, as if it had never run: headrace reset app.py QUERY --output delete
 
-Its state is deleted, and it reads its topics from their start again. What it has written is kept (--output keep) or deleted
-(--output delete). Stop the application first. A reset that was interrupted is finished by the same command.
+Its state is deleted, and it reads its topics from their start again, or from their end where the stream has start="latest".
+What it has written is kept (--output keep) or deleted (--output delete). Stop the application first. The same
+command finishes a reset that was interrupted.
 """
 
 from __future__ import annotations

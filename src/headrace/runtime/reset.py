@@ -36,6 +36,8 @@ def consequences(app: App, query: str, output: Output, *, flags: Mapping[str, An
     """What a reset would do, in sentences. Refuses what can't be done."""
     spec, config = repair.find(app, query), Config.load(flags)
     said = [f"the state in {state.location(config.state, spec)} is deleted: the query reads its topics from their start again"]
+    latest = dict.fromkeys(source.topic for source in spec.sources if source.start == "latest")
+    said += [f'but {topic}, which has start="latest", only from its end: what was read of it is lost' for topic in latest]
     said += [_topic(topic, spec, output) for topic in spec.topics]
     said += [f"late events are written to {write.label} again" for write in spec.late if output == "keep"]
     said += [f"all records of the topic {write.label} are deleted" for write in spec.late if output == "delete"]

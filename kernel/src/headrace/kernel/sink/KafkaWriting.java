@@ -121,7 +121,7 @@ final class KafkaWriting implements Writing {
   private synchronized void tooLarge(String topic, byte[] key, byte[] value, int size) {
     int limit = end.settings.limits().get(topic);
     String cause = "a row of " + size + " bytes is too large for the topic " + topic + ", which takes " + limit;
-    if (end.dead == null) throw new SinkException(cause);
+    if (end.dead == null) throw new RefusedException(cause + ": make rows smaller, or raise its max.message.bytes");
     // It has no place in a topic: it is known by its batch, which is written once, and its number there.
     long place = batch.number() << 20 | oversized.size();
     oversized.put(new DeadLetter(topic, -1, place, "to " + topic, cause), new ProducerRecord<>(topic, key, value));
