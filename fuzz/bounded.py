@@ -52,7 +52,7 @@ def make(seed: int, size: int) -> Group:
             programs.append(made)
     streams = [source for source in sources if source.kind == "stream"]
     history = histories.history(chance, streams, SECOND, tame=True, size=60, open=True)
-    return Group(seed, tuple(programs), history, (histories.whole(history),), tame=True)
+    return Group(seed, tuple(programs), history, (histories.whole(history),) * 2, tame=True)
 
 
 def check(programs: Sequence[Program], history: History, cuts: Cuts, connection: Connection) -> list[Difference]:

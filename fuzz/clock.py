@@ -16,7 +16,7 @@ class Clock:
 
     The watermark is the newest event time less the lateness, told in milliseconds; of several topics the slowest counts, and
     one without records holds it at 1970. It moves between batches. When nothing more comes and it has moved, there is one more
-    batch, without records.
+    batch, without records. After a crash a topic counts as without records until one is read.
     """
 
     late: list[int] = field(default_factory=list)
@@ -33,6 +33,7 @@ def clock(history: History, cuts: Cuts, topics: Sequence[str], lateness: Mapping
     """Of a query that reads these topics; those with a lateness move its watermark."""
     found = Clock()
     newest: dict[str, int] = {}
+    last: dict[str, int] = {}
     heard: dict[str, int] = {}
     mark = now = place = 0
 
@@ -42,6 +43,8 @@ def clock(history: History, cuts: Cuts, topics: Sequence[str], lateness: Mapping
         found.ends.append(mark)
         for number in places:
             found.batch_of[number] = len(found.ends) - 1
+        last.clear()
+        last.update(times)
         for topic, time in times.items():
             newest[topic] = max(newest.get(topic, 0), time)
         if lateness and all(topic in newest for topic in lateness):
@@ -64,13 +67,16 @@ def clock(history: History, cuts: Cuts, topics: Sequence[str], lateness: Mapping
         now = max([now, *(record.logged for record in history.parts[part])])
         heard |= {record.topic: now for record in history.parts[part] if record.topic in lateness}
         settle()
+        if part in cuts.crashes:
+            # A query that starts again knows of a topic only what it reads from then on: its last batch first.
+            newest = dict(last)
         barrier = history.barriers[part]
         if barrier.to is not None:
             to = max(now, barrier.to)
-            quiet = close_after is not None and newest and all(to - heard.get(topic, 0) >= close_after for topic in lateness)
+            quiet = close_after is not None and heard and all(to - heard.get(topic, 0) >= close_after for topic in lateness)
             times = dict.fromkeys(lateness, to)
             if quiet:
-                times = {topic: max(to, max(newest.values()) + 100 * DAY) + lateness[topic] for topic in lateness}
+                times = {topic: to + 100 * DAY + lateness[topic] for topic in lateness}
             now = to
             batch((), times)
             settle()

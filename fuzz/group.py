@@ -28,17 +28,18 @@ def make(seed: int, size: int) -> Group:
     sources = generate.sources(chance, unit)
     programs = tuple(generate.program(chance, sources, unit, f"out{number}") for number in range(size))
     history = histories.history(chance, sources, unit, tame=tame, size=chance.choice([30, 60, 90]), open=open)
-    return Group(seed, programs, history, (histories.whole(history), histories.cuts(chance, history, 2, True)), tame)
+    whole, cut = histories.whole(history), histories.cuts(chance, history, 2, chance.random() < 0.8)
+    return Group(seed, programs, history, (whole, cut), tame)
 
 
 def differences(group: Group, check: run.Check = run.check) -> Iterator[Difference]:
-    """One of each program at most: the first."""
+    """One of each program at most: the first. What one batch for each part gives is run for one group of four."""
     wrong: set[int] = set()
     for program in group.programs:
         if group.tame and (found := cut_counts(program, group)) is not None:
             wrong.add(id(program))
             yield found
-    for cuts in group.cuts:
+    for cuts in group.cuts if group.seed % 4 == 0 else group.cuts[1:]:
         for found in check([p for p in group.programs if id(p) not in wrong], group.history, cuts):
             if id(found.case.program) not in wrong:
                 wrong.add(id(found.case.program))

@@ -40,7 +40,16 @@ class Interpreter:
     def _result(self, end: Node) -> Stream | Table:
         query = Query(end, self._history, self._cuts)
         query.behind = {id(node): self._result(node) for node in query.cut}
+        query.clock.ends = [self._reached(node, query.behind[id(node)]) for node in query.cut] or query.clock.ends
         return query.result(end)
+
+    def _reached(self, node: Node, rows: Stream | Table) -> int:
+        """The watermark that a topic between two queries has in the end."""
+        sources = [one for one in _below(node) if not one.inputs and one.options.get("lateness") is not None]
+        advanced = [barrier.to for barrier in self._history.barriers if barrier.to is not None]
+        times = [event.time for event in rows] if isinstance(rows, list) else []
+        newest = max([*times, *advanced], default=0)
+        return newest // 1000 * 1000 - max((one["lateness"] for one in sources), default=0)
 
 
 class Query:
@@ -62,7 +71,7 @@ class Query:
         # What comes out of another query's topic is in time: that query has judged it, and writes it in the order of time.
         self._gated = not self.cut
         if self.cut:
-            self.clock.late, self.clock.ends = [0], [0]
+            self.clock.late = [0]
 
     def _nodes(self, node: Node, seen: set[int]) -> Iterator[Node]:
         if id(node) in seen:

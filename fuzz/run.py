@@ -46,6 +46,8 @@ _QUICK = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.streaming.pollingDelay": "30ms",
+    "spark.sql.lightweightPlanChangeValidation": "false",
 }
 """A few records are interpreted sooner than code for them is compiled."""
 
@@ -57,7 +59,7 @@ def start() -> None:
     log = Path(tempfile.mkdtemp(prefix="headrace-fuzz-")) / "spark.log"
     atexit.register(shutil.rmtree, log.parent, ignore_errors=True)
     # Code that is generated for a query is used a few times only: C1 is enough for the rest.
-    quick = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m")
+    quick = (*os.environ.get("FUZZ_JAVA", "").split(), "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m")
     session("headrace-fuzz", master="local[2,4]", jars=tuple(jars.connector_jars()), log=log, java_options=quick, more=_QUICK)
 
 
@@ -99,7 +101,9 @@ def run(programs: Sequence[Program], history: History, cuts: Cuts) -> list[Diffe
 
 def play(driver: Driver, topics: set[str], history: History, cuts: Cuts) -> None:
     for part, barrier in enumerate(history.barriers):
-        for batch in cuts.batches(history, part):
+        for number, batch in enumerate(cuts.batches(history, part)):
+            if number:
+                driver.cut()
             for record in batch:
                 if record.topic not in topics:
                     continue
@@ -108,13 +112,13 @@ def play(driver: Driver, topics: set[str], history: History, cuts: Cuts) -> None
                     driver.feed(record.topic, [], at=moment(record.logged)).delete(record.topic, record.key)
                 else:
                     driver.feed(record.topic, [dict(record.row)], at=moment(record.logged))
-            driver.cut()
         driver.run()
         if part in cuts.crashes:
             driver.crash()
         if barrier.to is not None:
             driver.advance(to=moment(barrier.to))
-    driver.run()
+        elif part in cuts.crashes:
+            driver.run()
 
 
 def written(driver: Driver, topic: str, node: Node) -> list[Row]:

@@ -125,3 +125,18 @@ def test_a_window_is_closed_by_its_own_silence_and_no_other_with_it(drive: Any) 
     driver.feed("events", "k | at\nA | 2024-01-03 02:00:00").run().advance("30 seconds")
     assert found() == {"sessions": [2, 1, 1, 1], "days": [3, 1], "days-by-session": [3, 1], "twice": [6, 2]}
     assert [driver.total(topic).late for topic in topics] == [0, 0, 0, 0]
+
+
+def test_a_query_behind_another_is_not_quiet_while_the_first_may_write(drive: Any) -> None:
+    app = hr.App("behind")
+    events = app.stream("events", schema=SCHEMA, time="at", lateness="5 seconds", close_after="1 minute").key_by("k")
+    tens = events.window(hr.tumbling("10 minutes"), emit="final").agg(n="count(*)")
+    tens.key_by("k").window(hr.tumbling("1 hour"), emit="updates").agg(n="sum(n)").to("hours")
+    driver = drive(app)
+    for minute in range(0, 24, 3):
+        # More than a minute goes by between two rows of the first query, and less between two events.
+        driver.feed("events", f"k | at\nA | 10:{minute:02}:00").run().advance("50 seconds")
+        driver.feed("events", f"k | at\nA | 10:{minute + 1:02}:00").run().advance("50 seconds")
+        driver.feed("events", f"k | at\nA | 10:{minute + 2:02}:00").run().advance("50 seconds")
+    driver.advance("1 minute")
+    assert [row["n"] for row in driver.table("hours").values()] == [24]

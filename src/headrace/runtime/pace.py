@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 from headrace.plan.nodes import Aggregate, Every, Join, Node, Source, walk
 from headrace.plan.queries import QuerySpec
 from headrace.runtime.progress import Batch
@@ -20,12 +22,24 @@ class Pace:
         self.newest: dict[str, int] = {}
         """The latest event times of the sources."""
         self._heard = dict.fromkeys(self._names.values(), now)
+        self._closed = False
 
-    def wait(self, now: int) -> None:
-        """Nobody is quiet: something is being read, or it is not known yet whether there is something to read."""
-        self._heard = dict.fromkeys(self._heard, now)
+    @property
+    def open(self) -> bool:
+        """Whether silence has yet to close something, so that rows may still come out of the query without an event."""
+        return self._close_after is not None and bool(self.newest) and not self._closed
+
+    def wait(self, now: int, topics: Collection[str] | None = None) -> None:
+        """Nobody is quiet: something is being read, or it is not known yet whether there is something to read.
+
+        With `topics`, only these are not: a query of the same application writes them and is still open.
+        """
+        for source, name in self._names.items():
+            if topics is None or source.topic in topics:
+                self._heard[name] = now
 
     def note(self, batch: Batch, now: int) -> None:
+        self._closed = self._closed and not batch.newest
         for name, time in batch.newest.items():
             self.newest[name] = max(self.newest.get(name, 0), time)
             self._heard[name] = now
@@ -48,6 +62,7 @@ class Pace:
                 self.newest.setdefault(self._names[source], watermark + (source.lateness or 0) + _MILLI - 1)
         quiet = {source: now - self._heard[self._names[source]] for source in self._sources}
         if self._close_after is not None and self.newest and all(each >= self._close_after for each in quiet.values()):
+            self._closed = True
             end = max(self.newest.values()) + self._reach
             return {source: end + (source.lateness or 0) for source in self._sources}
         found: dict[Source, int] = {}
@@ -61,6 +76,11 @@ class Pace:
     def _watermark(self, source: Source) -> int | None:
         newest = self.newest.get(self._names[source])
         return None if newest is None else newest - (source.lateness or 0)
+
+
+def still_open(paces: Iterable[tuple[QuerySpec, Pace]]) -> set[str]:
+    """The topics to which queries may still write without an event. They are not quiet."""
+    return {topic for spec, pace in paces if pace.open for topic in spec.writes}
 
 
 def reach(node: Node) -> int:

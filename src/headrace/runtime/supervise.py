@@ -13,7 +13,7 @@ from headrace.errors import BrokerError, RunError
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import failures, progress
 from headrace.runtime.display import Display
-from headrace.runtime.pace import Pace
+from headrace.runtime.pace import Pace, still_open
 from headrace.runtime.progress import Batch, Total
 from headrace.spark import jvm
 
@@ -121,6 +121,7 @@ class Supervisor:
         if query.lastProgress is None or query.status["isDataAvailable"]:
             job.pace.wait(now)
             return
+        job.pace.wait(now, still_open((other.spec, other.pace) for other in self.jobs if other is not job))
         watermark = progress.watermark(query)
         names = {source: job.spec.pulse(source) for source in job.spec.sources}
         # A pulse moves the watermark to its time less the lateness.

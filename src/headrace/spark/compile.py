@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -46,7 +47,7 @@ Read = Callable[[Source], DataFrame]
 _POSITION = "_position"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Compiled:
     """The rows a query gives, those that came too late for it, and what its operators' state looks like."""
 
@@ -59,7 +60,7 @@ class Compiled:
     letters: jvm.DeadLetters | None
     """What can't be decoded, batch by batch."""
 
-    @property
+    @cached_property
     def records(self) -> DataFrame:
         """Key, value and topic, for a sink that knows topics only; what goes elsewhere has a topic of that name."""
         found = encode.records(self.rows, self.spec.node, self.spec.writes[: len(self.spec.to)])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, NamedTuple, cast
 
+from py4j.java_gateway import JavaClass, JavaPackage, JVMView
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import IllegalArgumentException
@@ -28,6 +30,24 @@ GONE = (Py4JNetworkError, ConnectionRefusedError, ConnectionResetError)
 
 def _jvm(spark: SparkSession) -> Any:
     return spark.sparkContext._jvm  # pyright: ignore[reportPrivateUsage]
+
+
+def remember_names() -> None:
+    """Lets py4j ask once for each name. It asks for every part of `headrace.kernel.log` whether that is a class, and so Java
+    looks for it in every jar."""
+    for kind in (JVMView, JavaPackage):
+        ask = kind.__getattr__
+        if hasattr(ask, "__wrapped__"):
+            continue
+
+        @wraps(ask)
+        def remembered(self: Any, name: str, ask: Callable[[Any, str], Any] = ask) -> Any:
+            found = ask(self, name)
+            if isinstance(found, JavaClass | JavaPackage):
+                self.__dict__[name] = found
+            return found
+
+        kind.__getattr__ = remembered
 
 
 def kernel(spark: SparkSession) -> Any:

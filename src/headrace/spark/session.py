@@ -97,6 +97,9 @@ def session(
         "spark.sql.shuffle.partitions": str(cores(master)),
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Otherwise PySpark looks for its caller at each call of a function; errors name the application's line.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
+        "spark.sql.dataFrameQueryContext.enabled": "false",
         "spark.sql.extensions": "headrace.kernel.Extensions",
         **STATE,
         **(_local((KERNEL, *jars)) if local else _remote((KERNEL, *jars), executors, master)),
@@ -105,6 +108,7 @@ def session(
     builder = SparkSession.builder.master(master).appName(name)
     for key, value in settings.items():
         builder = builder.config(key, value)
+    jvm.remember_names()
     hidden = {} if local else executors.hidden(master)
     with child.started(log, held), cluster.submitted(hidden, log.with_suffix(".conf")):
         try:

@@ -8,7 +8,7 @@ import json
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -29,7 +29,7 @@ from headrace.plan.nodes import Source
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import failures, progress
 from headrace.runtime.order import waves
-from headrace.runtime.pace import Pace
+from headrace.runtime.pace import Pace, still_open
 from headrace.runtime.progress import Batch, Total
 from headrace.sources import memory
 from headrace.spark import compile as spark_compile
@@ -72,6 +72,7 @@ class Driver:
         self._topics: dict[str, list[Source]] = {}
         for source in dict.fromkeys(source for spec in self._specs for source in spec.sources):
             self._topics.setdefault(source.topic, []).append(source)
+        self._uncut = False
         self._queries: dict[str, StreamingQuery] = {}
         self._batches: list[Batch] = []
         self._seen: dict[str, int] = {}
@@ -114,6 +115,7 @@ class Driver:
                 self.cut()
             records = [self._record(sources, row, key) for row in batch]
             jvm.memory_log_append(self._spark, self._log, topic, records)
+            self._uncut = True
         return self
 
     def delete(self, topic: str, *keys: Any) -> Driver:
@@ -122,40 +124,41 @@ class Driver:
         for key in keys:
             text = json.dumps(key, default=_json) if isinstance(key, Mapping) else str(key)
             jvm.memory_log_append(self._spark, self._log, topic, [(text.encode(), None, _micros(self._now), 0)])
+            self._uncut = True
         return self
 
     def cut(self) -> Driver:
         """Ends a batch: what is fed from here on belongs to the next one."""
         jvm.memory_log_cut(self._spark, self._log)
+        self._uncut = False
         return self
 
     def run(self) -> Driver:
         """Processes all that was fed."""
         self.cut()
-        for wave in waves(self._specs):
-            for spec in wave:
-                if spec.name not in self._queries:
-                    self._queries[spec.name] = self._start(spec)
-            for spec in wave:
-                self._process(spec)
+        self._process_all()
         return self
 
     def advance(self, duration: Duration | None = None, *, to: str | datetime | None = None) -> Driver:
         """Moves time on, without an event, and runs: windows that end before it (and its lateness) become final."""
-        self.run()
+        # A cut without records would ask every query for an empty batch.
+        if self._uncut:
+            self.cut()
+        self._process_all()
         if to is not None:
             self._now = max(self._now, at(to))
         if duration is not None:
             self._now += timedelta(microseconds=micros(duration, what="duration", where=call_site().where))
-        for spec in self._specs:
-            for source, time in self._paces[spec.name].pulses(_micros(self._now)).items():
-                jvm.pulse(self._spark, self._clock + spec.pulse(source), time)
         # Time moves on in a topic between two queries only when the first of them has written what this makes final.
         ordered = waves(self._specs)
-        between = [{topic for spec in wave for topic in spec.writes if topic in self._topics} for wave in ordered]
-        for topics in (set(self._topics).difference(*between), *between):
-            if topics:
-                self._move(topics)
+        written = [{topic for spec in wave for topic in spec.writes if topic in self._topics} for wave in ordered]
+        topics = set(self._topics).difference(*written)
+        for wave, after in zip(ordered, written, strict=True):
+            self._pulse(wave)
+            self._move(topics)
+            topics = after
+        if topics:
+            self._move(topics)
         return self
 
     def crash(self) -> Driver:
@@ -240,15 +243,33 @@ class Driver:
     def _read(self, source: Source) -> DataFrame:
         return memory.read(self._spark, source, self._log)
 
-    def _move(self, topics: Iterable[str]) -> None:
+    def _pulse(self, wave: Sequence[QuerySpec]) -> None:
+        now = _micros(self._now)
+        for spec in wave:
+            pace = self._paces[spec.name]
+            pace.wait(now, still_open((other, self._paces[other.name]) for other in self._specs if other is not spec))
+            for source, time in pace.pulses(now).items():
+                jvm.pulse(self._spark, self._clock + spec.pulse(source), time)
+
+    def _move(self, topics: Collection[str]) -> None:
         for topic in topics:
             jvm.memory_log_advance(self._spark, self._log, topic, _micros(self._now))
-        self.run()
+        if topics:
+            self.cut()
+        self._process_all()
 
     def _start(self, spec: QuerySpec) -> StreamingQuery:
         records = self._compiled[spec.name].records
         writer = records.writeStream.format(memory.FORMAT).options(log=self._log, topic=spec.writes[0])
         return writer.outputMode(spec.mode).option("checkpointLocation", str(self._folder / spec.name)).start()
+
+    def _process_all(self) -> None:
+        for wave in waves(self._specs):
+            for spec in wave:
+                if spec.name not in self._queries:
+                    self._queries[spec.name] = self._start(spec)
+            for spec in wave:
+                self._process(spec)
 
     def _process(self, spec: QuerySpec) -> None:
         query = self._queries[spec.name]
