@@ -10,6 +10,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 
 from fuzz import bounded, group, report, run, shrink
@@ -24,11 +25,12 @@ def main() -> int:
     options.add_argument("--group", type=int, default=10, help="programs that run together")
     options.add_argument("--shrink", type=float, default=120, help="seconds to make a difference small")
     options.add_argument("--differences", type=int, default=10, help="stop after so many")
+    options.add_argument("--verb", help="run only the programs that have it; the others are made and counted all the same")
     options.add_argument("--broker", action="store_true", help="bounded runs on a broker instead of the testing kit")
     args = options.parse_args()
     seed = random.SystemRandom().randrange(1 << 30) if args.seed is None else args.seed
     run.start()
-    limits = Limits(args.programs, args.group, args.seconds, args.shrink, args.differences)
+    limits = Limits(args.programs, args.group, args.seconds, args.shrink, args.differences, args.verb)
     say = partial(print, flush=True)
     if not args.broker:
         return 1 if fuzz(seed, limits, say) else 0
@@ -37,9 +39,14 @@ def main() -> int:
         return 1 if fuzz(seed, limits, say, make=bounded.make, check=check) else 0
 
 
+@dataclass(frozen=True, slots=True)
 class Limits:
-    def __init__(self, programs: int, group: int, seconds: float = 1e9, shrink: float = 120, differences: int = 10) -> None:
-        self.programs, self.group, self.seconds, self.shrink, self.differences = programs, group, seconds, shrink, differences
+    programs: int
+    group: int
+    seconds: float = float("inf")
+    shrink: float = 120
+    differences: int = 10
+    verb: str | None = None
 
 
 def fuzz(
@@ -53,7 +60,9 @@ def fuzz(
     began = time.monotonic()
     done = wrong = 0
     while done < limits.programs and time.monotonic() - began < limits.seconds and wrong < limits.differences:
-        found: Iterable[Difference] = group.differences(make(seed, limits.group), check)
+        made = make(seed, limits.group)
+        chosen = [program for program in made.programs if limits.verb in (None, *(node.verb for node in program.nodes()))]
+        found: Iterable[Difference] = group.differences(replace(made, programs=tuple(chosen)), check)
         for difference in found:
             say(report.text(shrink.shrink(difference, lambda case: one(check, case), limits.shrink), seed))
             wrong += 1

@@ -51,7 +51,7 @@ def make(seed: int, size: int) -> Group:
         if all(source.kind == "stream" for source in made.sources()):
             programs.append(made)
     streams = [source for source in sources if source.kind == "stream"]
-    history = histories.history(chance, streams, SECOND, tame=True, size=60, open=True)
+    history = histories.history(chance, streams, SECOND, [], tame=True, size=60, open=True)
     return Group(seed, tuple(programs), history, (histories.whole(history),) * 2, tame=True)
 
 

@@ -18,6 +18,8 @@ def sources(chance: random.Random, unit: int) -> list[Node]:
     """Two streams with the same columns and two tables; what they have in common is decided once for a group of programs."""
     lateness = chance.choice([2, 5, 10]) * unit
     closing = {"close_after": chance.choice([1, 3]) * unit} if chance.random() < 0.3 else {}
+    # In the testing kit no topic is left behind, and a bounded run waits for none: nothing may change.
+    closing |= {"idle_after": chance.choice([1, 4]) * unit} if chance.random() < 0.2 else {}
     streams = [
         Node(
             "stream",
@@ -41,6 +43,13 @@ def sources(chance: random.Random, unit: int) -> list[Node]:
     )
     colors = Node("table", (), COLORS, ("name",), "table", frozenset(["c"]), {"topic": "colors", "key": "name"})
     return [*streams, things, colors]
+
+
+def again(chance: random.Random, events: Node, unit: int) -> Node:
+    """The topic of the events, declared once more: with a lateness of its own, and closed by its own silence or by none."""
+    closing = {"close_after": 2 * unit} if chance.random() < 0.3 else {}
+    lateness = events["lateness"] * chance.choice([1, 2, 3])
+    return _replaced(events, options={"topic": events["topic"], "name": "again", "time": "at", "lateness": lateness, **closing})
 
 
 def program(chance: random.Random, sources: Sequence[Node], unit: int, topic: str) -> Program:
@@ -182,7 +191,7 @@ class Maker:
                     return Window("cumulating", every=6 * HOUR, unit="day", zone=chance.choice(ZONES))
                 return Window("cumulating", size, chance.choice([2, 3]) * unit, offset)
 
-    def window(self, node: Node, *, emit: Any = None, late: str = "drop") -> Node:
+    def window(self, node: Node, *, emit: Any = None, late: str = "drop", close_after: int | None = None) -> Node:
         window = self.any_window()
         # A session is one of a key.
         while window.kind == "session" and not node.key:
@@ -199,14 +208,16 @@ class Maker:
         while emit == "updates" and (window.kind == "cumulating" or (window.kind == "session" and not node.key)):
             # A cumulating window has its results at its steps.
             window = self.any_window()
-        return self.aggregated(node, window, emit, late)
+        return self.aggregated(node, window, emit, late, close_after)
 
-    def aggregated(self, node: Node, window: Window, emit: Any, late: str) -> Node:
+    def aggregated(self, node: Node, window: Window, emit: Any, late: str, close_after: int | None) -> Node:
         over = "sliding" if window.kind == "sliding" else "stream"
         found = aggregates.some(self.chance, node.columns, node.unique, over)
         bounds = {"window_start": "timestamp", "window_end": "timestamp"}
         columns = {name: node.columns[name] for name in node.key} | bounds | {name: a.type for name, a in found.items()}
         options = {"window": window, "emit": emit, "late": late, "aggregates": found, "windowed": object()}
+        if close_after is not None:
+            options["close_after"] = close_after
         closes = emit == "final" or isinstance(emit, int)
         return Node(
             "window",
@@ -226,7 +237,8 @@ class Maker:
             late = Node("late", (node,), columns, (), "stream", frozenset(), made.options)
             behind = self.stateless(late, 0, 1) if chance.random() < 0.3 else late
             return Program(((self.topic, made), (f"{self.topic}-late", behind)))
-        made = self.window(node)
+        # Where other windows follow, a silence of its own needs a topic between them: that is left out.
+        made = self.window(node, close_after=self.pick(None, None, None, self.unit, 3 * self.unit))
         if made.kind == "table":
             return self.written(self.table_verbs(made, 0, 2) if chance.random() < 0.3 else made)
         return self.written(self.stateless(made, 0, 1))
@@ -376,7 +388,11 @@ class Maker:
             table, on = self.computed()
         columns = {**stream.columns, **{name: kind for name, kind in table.columns.items() if name not in on.values()}}
         how = self.pick("inner", "left")
-        options = {"on": on, "how": how, "as_of": as_of, "history": 100_000 * HOUR}
+        options: dict[str, Any] = {"on": on, "how": how, "as_of": as_of, "history": 100_000 * HOUR}
+        if "rev" in table.columns and self.things.options.get("version") and chance.random() < 0.4:
+            # Without a version of its own, a row has its offset; time that moves on in the kit takes offsets, too.
+            options["with_version"] = True
+            columns["version"] = "bigint"
         return Node("lookup", (stream, table), columns, stream.key, "stream", stream.unique, options)
 
     def computed(self) -> tuple[Node, dict[str, str]]:
@@ -430,4 +446,5 @@ def _next(node: Node, verb: str, **changed: Any) -> Node:
 
 def _replaced(node: Node, **changed: Any) -> Node:
     made = {"columns": node.columns, "key": node.key, "kind": node.kind, "unique": node.unique, **changed}
-    return Node(node.verb, node.inputs, options=node.options, **made)
+    options = made.pop("options", node.options)
+    return Node(node.verb, node.inputs, options=options, **made)

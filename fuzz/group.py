@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fuzz import generate, histories, interpreter, run
 from fuzz.histories import Cuts, History
-from fuzz.programs import SECOND, Program
+from fuzz.programs import SECOND, Node, Program
 from fuzz.run import Case, Difference
 
 
@@ -26,10 +26,31 @@ def make(seed: int, size: int) -> Group:
     unit = chance.choice([SECOND, SECOND, 3_600 * SECOND])
     tame, open = chance.random() < 0.7, chance.random() < 0.25
     sources = generate.sources(chance, unit)
-    programs = tuple(generate.program(chance, sources, unit, f"out{number}") for number in range(size))
-    history = histories.history(chance, sources, unit, tame=tame, size=chance.choice([30, 60, 90]), open=open)
-    whole, cut = histories.whole(history), histories.cuts(chance, history, 2, chance.random() < 0.8)
-    return Group(seed, programs, history, (whole, cut), tame)
+    again = [generate.again(chance, sources[0], unit), *sources[1:]]
+    programs = tuple(
+        generate.program(chance, again if chance.random() < 0.15 else sources, unit, f"out{number}") for number in range(size)
+    )
+    count = chance.choice([30, 60, 90])
+    history = histories.history(chance, sources, unit, closings(programs), tame=tame, size=count, open=open)
+    cuts = (histories.whole(history), histories.cuts(chance, history, 2, chance.random() < 0.8))
+    return Group(seed, tuple(strict(chance, program, history, cuts) for program in programs), history, cuts, tame)
+
+
+def closings(programs: Sequence[Program]) -> list[int]:
+    """The silences that close windows of these programs."""
+    found = {node.options.get("close_after") for program in programs for node in program.nodes()}
+    return sorted(silence for silence in found if silence)
+
+
+def strict(chance: random.Random, program: Program, history: History, cuts: Sequence[Cuts]) -> Program:
+    """Now and then with `late="fail"`, if nothing is late."""
+    ((topic, node), *others) = program.outputs
+    if others or node.verb != "window" or chance.random() < 0.6:
+        return program
+    if any(interpreter.Interpreter(history, one).late(node) != 0 for one in cuts):
+        return program
+    options = {**node.options, "late": "fail"}
+    return Program(((topic, Node(node.verb, node.inputs, node.columns, node.key, node.kind, node.unique, options)),))
 
 
 def differences(group: Group, check: run.Check = run.check) -> Iterator[Difference]:

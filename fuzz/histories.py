@@ -89,15 +89,23 @@ def whole(history: History) -> Cuts:
     return Cuts(tuple(() for _ in history.parts), frozenset())
 
 
-def history(chance: random.Random, sources: Sequence[Node], unit: int, *, tame: bool, size: int, open: bool = False) -> History:
+def history(
+    chance: random.Random,
+    sources: Sequence[Node],
+    unit: int,
+    closings: Sequence[int],
+    *,
+    tame: bool,
+    size: int,
+    open: bool = False,
+) -> History:
     """Records of these topics. In a `tame` one no cut makes a difference to which events are late.
 
     That is so because what is older than `lateness` comes first in its part: it is judged by the watermark at the barrier
     before, wherever the first batch ends, since old events don't move it. All others are within `lateness` of the newest.
-    An `open` one ends with its last event: what is then not over stays open.
+    An `open` one ends with its last event: what is then not over stays open. `closings` are the silences that close windows.
     """
     lateness = {node["topic"]: node.options.get("lateness") or unit for node in sources}
-    closing = max(node.options.get("close_after") or 0 for node in sources)
     day = chance.choice(["2024-01-01 10:00", "2024-03-30 20:00", "2024-02-29 12:00", "2024-10-26 18:00"])
     now = micros(datetime.fromisoformat(day).replace(tzinfo=UTC))
     logged, number = now, 0
@@ -138,9 +146,12 @@ def history(chance: random.Random, sources: Sequence[Node], unit: int, *, tame: 
         parts.append(tuple(part))
         last = index == count - 1
         if not open and (last or chance.random() < 0.3):
-            quiet = closing > 0 and chance.random() < 0.7
-            after = closing + chance.randint(0, 2) * unit if quiet else FAR if last else chance.randint(1, 30) * unit
+            after = FAR if last else chance.randint(1, 30) * unit
+            if closings and chance.random() < 0.7:
+                after = chance.choice(closings) + chance.randint(0, 2) * unit
             to = max(now, logged) + after
+            # How far silence has moved the time of which query is left open: what comes next is later than all of it.
+            quiet = any(after >= silence for silence in closings)
             barriers.append(Barrier(to, quiet))
             now = logged = to + (FAR if quiet else 0)
             newest = {topic: max(time, now) for topic, time in newest.items()}

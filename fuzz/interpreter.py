@@ -65,6 +65,8 @@ class Query:
         self._watermarked = any(_watermark(node) for node in nodes)
         lateness = {node["topic"]: node["lateness"] for node in sources if node.options.get("lateness") is not None}
         closing = [node["close_after"] for node in sources if node.options.get("close_after") is not None]
+        # A window's own silence counts in place of that of its streams.
+        closing = [node["close_after"] for node in nodes if node.inputs and node.options.get("close_after")] or closing
         topics = [node["topic"] for node in sources]
         lateness = lateness if self._watermarked else {}
         self.clock: Clock = clock.clock(history, cuts, topics, lateness, max(closing, default=None))
@@ -279,6 +281,8 @@ class Query:
                 found = self._as_of(node.inputs[1], event.time, batch).get(key) if None not in key else None
             if found is not None or node["how"] == "left":
                 row = {**event.row, **{name: None if found is None else found[name] for name in rest}}
+                if node.options.get("with_version"):
+                    row["version"] = None if found is None else found["rev"]
                 yield Event(row, event.time, batch, event.order)
 
     def _as_of(self, node: Node, time: int, batch: int) -> dict[Key, Row]:

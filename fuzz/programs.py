@@ -112,7 +112,7 @@ def printed(programs: Sequence[Program], prefix: str = "") -> str:
                 on = names[id(node["windowed"])] if windowed else names[id(node.input)]
                 lines.append(f"{made} = {on}.{_call(node, names)}")
             else:
-                made = node["topic"]
+                made = node.options.get("name", node["topic"])
                 lines.append(f"{made} = {_source(node, prefix)}")
             names[id(node)] = made
         lines += [f"{names[id(node)]}.to({prefix + topic!r})" for topic, node in program.outputs]
@@ -171,7 +171,8 @@ def _call(node: Node, names: Mapping[int, str]) -> str:
             return f"join({names[id(node.inputs[1])]}, {on})"
         case "lookup":
             history = f", history={duration(node['history'])!r}" if node["as_of"] == "event_time" else ""
-            as_of = f", as_of={node['as_of']!r}{history}"
+            version = ", with_version=True" if node.options.get("with_version") else ""
+            as_of = f", as_of={node['as_of']!r}{history}{version}"
             return f"join({names[id(node.inputs[1])]}, on={node['on']!r}, how={node['how']!r}{as_of})"
         case "table_join":
             return f"join({names[id(node.inputs[1])]}, on={node['on']!r}, how={node['how']!r})"

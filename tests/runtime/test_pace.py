@@ -7,7 +7,7 @@ from typing import Any
 import headrace as hr
 from headrace.plan.nodes import Source
 from headrace.plan.queries import QuerySpec
-from headrace.runtime.pace import Pace
+from headrace.runtime.pace import Pace, still_open
 from headrace.runtime.progress import Batch
 
 SECOND = 1_000_000
@@ -81,3 +81,23 @@ def test_an_idle_topic_goes_on_with_the_others() -> None:
     assert by_topic(pace.pulses(2 * SECOND)) == {"b": 300 * SECOND}
     # All of them idle: nobody says how late it is.
     assert pace.pulses(100 * SECOND) == {}
+
+
+def test_what_a_query_may_still_write_is_not_quiet() -> None:
+    first = spec(close_after="10 seconds")
+    pace = Pace(first, now=0)
+    assert still_open([(first, pace)]) == set()
+    pace.note(batch(a=100 * SECOND, b=90 * SECOND), now=1 * SECOND)
+    assert still_open([(first, pace)]) == {"out"}
+    assert pace.pulses(11 * SECOND)
+    assert still_open([(first, pace)]) == set()
+    pace.note(batch(a=200 * SECOND), now=12 * SECOND)
+    assert still_open([(first, pace)]) == {"out"}
+
+
+def test_a_topic_that_is_waited_for_keeps_no_other_from_being_idle() -> None:
+    pace = Pace(spec(idle_after="2 seconds", close_after="3 seconds"), now=0)
+    pace.note(batch(a=300 * SECOND, b=90 * SECOND), now=0)
+    pace.wait(10 * SECOND, {"a"})
+    assert by_topic(pace.pulses(10 * SECOND)) == {"b": 300 * SECOND}
+    assert set(by_topic(pace.pulses(13 * SECOND))) == {"a", "b"}

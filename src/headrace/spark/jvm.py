@@ -33,21 +33,23 @@ def _jvm(spark: SparkSession) -> Any:
 
 
 def remember_names() -> None:
-    """Lets py4j ask once for each name. It asks for every part of `headrace.kernel.log` whether that is a class, and so Java
-    looks for it in every jar."""
-    for kind in (JVMView, JavaPackage):
-        ask = kind.__getattr__
-        if hasattr(ask, "__wrapped__"):
-            continue
+    """Lets py4j ask once for each name: it asks Java for every part of `headrace.kernel.log`, and Java looks for a class of
+    that name in every jar."""
+    kinds: tuple[Any, ...] = (JVMView, JavaPackage)
+    for kind in kinds:
+        if not hasattr(kind.__getattr__, "__wrapped__"):
+            kind.__getattr__ = _remembering(kind.__getattr__)
 
-        @wraps(ask)
-        def remembered(self: Any, name: str, ask: Callable[[Any, str], Any] = ask) -> Any:
-            found = ask(self, name)
-            if isinstance(found, JavaClass | JavaPackage):
-                self.__dict__[name] = found
-            return found
 
-        kind.__getattr__ = remembered
+def _remembering(ask: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    @wraps(ask)
+    def remembered(self: Any, name: str) -> Any:
+        found = ask(self, name)
+        if isinstance(found, JavaClass | JavaPackage):
+            self.__dict__[name] = found
+        return found
+
+    return remembered
 
 
 def kernel(spark: SparkSession) -> Any:
