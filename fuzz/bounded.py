@@ -11,6 +11,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -52,7 +53,8 @@ def make(seed: int, size: int) -> Group:
             programs.append(made)
     streams = [source for source in sources if source.kind == "stream"]
     history = histories.history(chance, streams, SECOND, [], tame=True, size=60, open=True)
-    return Group(seed, tuple(programs), history, (histories.whole(history),) * 2, tame=True)
+    cuts = replace(histories.whole(history), restarts=frozenset(range(len(history.parts))))
+    return Group(seed, tuple(programs), history, (cuts,), tame=True)
 
 
 def check(programs: Sequence[Program], history: History, cuts: Cuts, connection: Connection) -> list[Difference]:

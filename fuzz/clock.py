@@ -16,7 +16,7 @@ class Clock:
 
     The watermark is the newest event time less the lateness, told in milliseconds; of several topics the slowest counts, and
     one without records holds it at 1970. It moves between batches. When nothing more comes and it has moved, there is one more
-    batch, without records. After a crash a topic counts as without records until one is read.
+    batch, without records. After a restart a topic counts as without records until one is read.
     """
 
     late: list[int] = field(default_factory=list)
@@ -67,9 +67,9 @@ def clock(history: History, cuts: Cuts, topics: Sequence[str], lateness: Mapping
         now = max([now, *(record.logged for record in history.parts[part])])
         heard |= {record.topic: now for record in history.parts[part] if record.topic in lateness}
         settle()
-        if part in cuts.crashes:
-            # A query that starts again knows of a topic only what it reads from then on: its last batch first.
-            newest = dict(last)
+        if part in cuts.crashes | cuts.restarts:
+            # A query that starts again knows of a topic only what it reads from then on; after a crash its last batch first.
+            newest = dict(last) if part in cuts.crashes else {}
         barrier = history.barriers[part]
         if barrier.to is not None:
             to = max(now, barrier.to)

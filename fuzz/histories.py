@@ -61,10 +61,11 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """For each part, how many records each batch has; and after which parts the run crashes."""
+    """For each part, how many records each batch has; and after which parts the run crashes, or ends and starts again."""
 
     sizes: tuple[tuple[int, ...], ...]
     crashes: frozenset[int]
+    restarts: frozenset[int] = frozenset()
 
     def batches(self, history: History, part: int) -> list[Sequence[Record]]:
         found: list[Sequence[Record]] = []

@@ -94,7 +94,7 @@ def run(programs: Sequence[Program], history: History, cuts: Cuts) -> list[Diffe
                 what = difference(node, written(driver, topic, node), meant.rows(node))
                 found += [Difference(case, topic, what)] if what else []
                 late = meant.late(node)
-                if late is not None and late != (counted := driver.total(topic).late):
+                if late is not None and late != (counted := driver.total(topic).late_rows):
                     found.append(Difference(case, topic, f"{late} late, and {counted} are counted", "late"))
         return found
 

@@ -13,13 +13,20 @@ from fuzz.programs import Program, printed
 SEED = random.SystemRandom().randrange(1 << 30)
 
 
+def test_programs_say_what_the_interpreter_says_however_they_are_cut() -> None:
+    assert not differences(101, 3)
+
+
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", [100])
-def test_programs_say_what_the_interpreter_says_however_they_are_cut(seed: int) -> None:
+@pytest.mark.parametrize("seed", [100, 201, 302])
+def test_whole_groups_of_programs_say_what_the_interpreter_says(seed: int) -> None:
+    assert not differences(seed, 10)
+
+
+def differences(seed: int, count: int) -> str:
     made = group.make(seed, 10)
-    few = replace(made, programs=made.programs[:4])
-    wrong = [report.text(found, seed) for found in group.differences(few)]
-    assert not wrong, "\n".join(wrong)
+    few = replace(made, programs=made.programs[:count])
+    return "\n".join(report.text(found, seed) for found in group.differences(few))
 
 
 def test_every_program_is_accepted_and_the_interpreter_says_the_same_for_every_cut() -> None:

@@ -21,6 +21,11 @@ def fresh(node: Node) -> bool:
     return stateless and all(map(fresh, inputs(node)))
 
 
+def hidden(node: Node) -> tuple[str, ...]:
+    """The columns that travel along, with the place of the record as long as a row is one record's."""
+    return (*node.hidden, *(name for name in PLACE if fresh(node) and name not in node.hidden))
+
+
 def read(frame: DataFrame) -> DataFrame:
     """All rows, each a record from the log."""
     return frame.where(_note("READ", True))

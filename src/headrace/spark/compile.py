@@ -284,7 +284,7 @@ class _Built:
             case Project():
                 rows, results = self._guarded(node, [text for _, text in node.items])
                 named = [result.alias(name) for result, (name, _) in zip(results, node.items, strict=True)]
-                made = rows.select(*named, *node.hidden)
+                made = rows.select(*named, *account.hidden(node))
                 return windows.untimed(made) if any(TIME in text.lower() for _, text in node.items) else made
             case Explode():
                 kept = [column(name) for name in node.columns if name != node.name]
@@ -292,14 +292,15 @@ class _Built:
                 if not account.fresh(node):
                     return rows.select(*kept, F.explode(several).alias(node.name), *node.hidden)
                 # Also a row for a record with nothing in it, which has no position.
-                each = rows.select(*kept, F.posexplode_outer(several).alias(_POSITION, node.name), *node.hidden)
+                each = rows.select(*kept, F.posexplode_outer(several).alias(_POSITION, node.name), *account.hidden(node))
                 return account.filtered(each, F.col(_POSITION).isNotNull()).drop(_POSITION)
             case Apply():
                 return _apply(node, self.taken(node.input))
             case Merge():
                 # What is one record's and what is not can't be told apart any more.
                 rows = frame if account.fresh(node) else self.taken
-                first, *others = [rows(source).select(*map(column, node.columns), *node.hidden) for source in node.inputs]
+                kept = (*map(column, node.columns), *account.hidden(node))
+                first, *others = [rows(source).select(*kept) for source in node.inputs]
                 for other in others:
                     first = first.union(other)
                 return first

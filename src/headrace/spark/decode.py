@@ -88,7 +88,7 @@ def decode(
         rows = rows.observe(f"{NEWEST}{number}-{label}", F.unix_micros(F.max(TIME)).alias("newest"))
     columns = [F.col(path("_row", name)).alias(name) for name in source.columns]
     place = ("_topic", "_partition", "_offset", "_timestamp", DELETED) if source.kind == "table" else ()
-    return rows.select(*columns, *source.hidden, *place)
+    return rows.select(*columns, *account.hidden(source), *place)
 
 
 def _good(letters: jvm.DeadLetters, source: Source, cause: Column) -> Column:

@@ -25,18 +25,21 @@ class Guard:
     operator: str
     policies: dict[str, Bad]
     letters: jvm.DeadLetters | None
+    internal: bool
+    """Whether records of a topic between two queries are among them: the user knows nothing of these."""
 
     @staticmethod
     def of(node: Node, letters: jvm.DeadLetters | None) -> Guard:
         sources = [source for source in walk(node) if isinstance(source, Source)]
+        internal = any(source.origin is not None for source in sources)
         called = "".join(f"{udf.name}(), " for udf in node.udfs).removesuffix(", ") or type(node).__name__.lower()
-        return Guard(f"{called} at {_line(node.where)}", {source.topic: source.bad for source in sources}, letters)
+        return Guard(f"{called} at {_line(node.where)}", {source.topic: source.bad for source in sources}, letters, internal)
 
     def expressions(
         self, frame: DataFrame, expressions: Sequence[Column], udfs: Sequence[Udf], *, aggregates: bool = False
     ) -> tuple[DataFrame, list[Column]]:
         """The rows on which none of the expressions fails, and the expressions over them."""
-        if not set(PLACE) <= set(frame.columns) and _ROW_KEY not in frame.columns:
+        if not self._by_record(frame) and _ROW_KEY not in frame.columns:
             return frame, list(expressions)
         rows, causes, over = frame, list[Column](), list(expressions)
         if udfs and not aggregates:
@@ -52,7 +55,10 @@ class Guard:
 
     def whole(self, frame: DataFrame, causes: Sequence[Column]) -> DataFrame:
         """The rows for which there is no cause, where that is one of the record."""
-        return self._good(frame, F.coalesce(*causes)) if causes and set(PLACE) <= set(frame.columns) else frame
+        return self._good(frame, F.coalesce(*causes)) if causes and self._by_record(frame) else frame
+
+    def _by_record(self, frame: DataFrame) -> bool:
+        return not self.internal and set(PLACE) <= set(frame.columns)
 
     def _guarded(
         self, frame: DataFrame, expressions: Sequence[Column], prefix: str, *, aggregates: bool = False
@@ -63,7 +69,7 @@ class Guard:
         return (frame.select("*", *guards), [F.col(prefix)], over) if guards else (frame, [], over)
 
     def _good(self, rows: DataFrame, cause: Column) -> DataFrame:
-        if not set(PLACE) <= set(rows.columns):
+        if not self._by_record(rows):
             # A change of a table, of which there will be another if this one is left out: the run can't go on without it.
             return rows.where(_refused(cause, "HEADRACE_BAD_CHANGE", self.operator, "key:", F.to_json(_ROW_KEY)))
         topic, partition, offset = map(F.col, PLACE)
