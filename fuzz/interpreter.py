@@ -257,7 +257,9 @@ class Query:
                     yield Event(row(left, right), time, batch, (*left.order, *right.order))
         for side, kinds, left in ((lefts, ("left", "full"), True), (rights, ("right", "full"), False)):
             for event in side if how in kinds else ():
-                batch = self.clock.ended(event.time + within + 1, event.batch)
+                # With a null it meets nobody, and need not wait.
+                alone = any(event.row[name] is None for name in on)
+                batch = event.batch if alone else self.clock.ended(event.time + within + 1, event.batch)
                 if id(event) not in met and batch is not None:
                     yield Event(row(event, None) if left else row(None, event), event.time, batch, event.order)
 
