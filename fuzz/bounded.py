@@ -67,7 +67,8 @@ def run(programs: Sequence[Program], history: History, cuts: Cuts, connection: C
     file = Path(tempfile.mkdtemp(prefix="headrace-fuzz-")) / "app.py"
     file.write_text(text)
     read = sorted({node["topic"] for program in programs for node in program.sources()})
-    for topic in read:
+    # One partition: the rows of a table without a key have no order across several.
+    for topic in (*read, *(topic for program in programs for topic, _ in program.outputs)):
         topics.ensure(connection, prefix + topic, partitions=1)
     for part in history.parts:
         for topic in read:
