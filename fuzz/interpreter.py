@@ -6,6 +6,7 @@ Nothing of it is derived from the product's code: it follows the pages of the do
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fuzz import clock, tables, windowing
@@ -202,8 +203,11 @@ class Query:
         by_key: dict[Key, list[Event]] = {}
         for event in events:
             by_key.setdefault(tuple(event.row[name] for name in key), []).append(event)
-        gated = self._gated and not any(below.verb == "join" for below in _below(node))
-        found = windowing.results(window, emit, by_key, self.clock, gated)
+        joins = [below for below in _below(node) if below.verb == "join"]
+        # Behind a join a window waits for what the join may still give: `within` longer, and Spark's millisecond.
+        ends = [end - sum(join["within"] + 1_000 for join in joins) for end in self.clock.ends]
+        gated = self._gated and not joins
+        found = windowing.results(window, emit, by_key, replace(self.clock, ends=ends), gated)
         made: list[tuple[windowing.Result, Row]] = []
         for result in found:
             values = _aggregated(node, [event.row for event in sorted(result.events, key=lambda event: event.order)])
