@@ -42,7 +42,7 @@ class Difference:
 Check = Callable[[Sequence[Program], History, Cuts], list[Difference]]
 
 
-_QUICK = {
+QUICK = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -59,8 +59,8 @@ def start() -> None:
     log = Path(tempfile.mkdtemp(prefix="headrace-fuzz-")) / "spark.log"
     atexit.register(shutil.rmtree, log.parent, ignore_errors=True)
     # Code that is generated for a query is used a few times only: C1 is enough for the rest.
-    quick = (*os.environ.get("FUZZ_JAVA", "").split(), "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m")
-    session("headrace-fuzz", master="local[2,4]", jars=tuple(jars.connector_jars()), log=log, java_options=quick, more=_QUICK)
+    quick = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m")
+    session("headrace-fuzz", master="local[2,4]", jars=tuple(jars.connector_jars()), log=log, java_options=quick, more=QUICK)
 
 
 def check(programs: Sequence[Program], history: History, cuts: Cuts, how: Check | None = None) -> list[Difference]:

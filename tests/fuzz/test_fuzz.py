@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from pyspark.sql import SparkSession
 
 from fuzz import group, report, run, shrink
 from fuzz.programs import Program, printed
@@ -13,11 +15,24 @@ from fuzz.programs import Program, printed
 SEED = random.SystemRandom().randrange(1 << 30)
 
 
+@pytest.fixture
+def quick(spark: SparkSession) -> Iterator[None]:
+    """The settings of `make fuzz`, for as long as the test runs."""
+    before = {name: spark.conf.get(name, None) for name in run.QUICK}
+    for name, value in run.QUICK.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.conf.set(name, value) if value is not None else spark.conf.unset(name)
+
+
+@pytest.mark.usefixtures("quick")
 def test_programs_say_what_the_interpreter_says_however_they_are_cut() -> None:
     assert not differences(101, 3)
 
 
 @pytest.mark.soak
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("seed", [100, 201, 302])
 def test_whole_groups_of_programs_say_what_the_interpreter_says(seed: int) -> None:
     assert not differences(seed, 10)
