@@ -122,7 +122,8 @@ def test_a_run_without_new_records_notices_too(project: Any, topic: str, what: s
         run(app, project, act)
     assert f"'{name}'" in refused.value.message
     if what == "marks":
-        assert f"headrace repair {refused.value.where.file} {topic}-out" in (refused.value.fix or "")  # type: ignore[union-attr]
+        assert refused.value.where is not None
+        assert f"headrace repair {refused.value.where.file} {topic}-out" in (refused.value.fix or "")
 
 
 def test_ids_are_the_same_in_both_languages(project: Any, spark: Any, topic: str) -> None:

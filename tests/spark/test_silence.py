@@ -48,7 +48,7 @@ def test_silence_closes_all_that_is_open_at_any_microsecond_and_not_before(drive
     driver.advance("1 microsecond")
 
     def final(topic: str) -> dict[tuple[str, int, int], int]:
-        # At intervals, a window is told that has no events, before its key is forgotten.
+        # At intervals, a window without events is emitted before its key is forgotten.
         rows = [row for row in driver.rows(topic) if row["final"] and row["count"]]
         return {(row["k"], micros(row["window_start"]), micros(row["window_end"])): row["count"] for row in rows}
 

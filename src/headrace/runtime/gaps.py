@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from headrace.broker import topics
 from headrace.broker.client import Connection
 from headrace.plan.queries import QuerySpec
-from headrace.spark import jvm
+from headrace.spark import jvm, storage
 
 _FILE = "gaps.json"
 
@@ -42,17 +42,17 @@ def missing(spark: SparkSession, connection: Connection, place: str) -> list[Gap
 
 
 def known(spark: SparkSession, place: str) -> list[Gap]:
-    return [Gap(**gap) for gap in json.loads(jvm.read_text(spark, f"{place}/{_FILE}") or "[]")]
+    return [Gap(**gap) for gap in json.loads(storage.read_text(spark, f"{place}/{_FILE}") or "[]")]
 
 
 def note(spark: SparkSession, place: str, gaps: Sequence[Gap]) -> None:
-    jvm.write_text(spark, f"{place}/{_FILE}", json.dumps([asdict(gap) for gap in gaps], indent=2))
+    storage.write_text(spark, f"{place}/{_FILE}", json.dumps([asdict(gap) for gap in gaps], indent=2))
 
 
 def register(spark: SparkSession, spec: QuerySpec, place: str) -> Iterator[str]:
     """Has a query that is about to start pass over its gaps; says what they are."""
     if gaps := known(spark, place):
-        id = json.loads(jvm.read_text(spark, f"{place}/metadata") or "{}")["id"]
+        id = json.loads(storage.read_text(spark, f"{place}/metadata") or "{}")["id"]
         jvm.skip_offsets(spark, id, [(gap.topic, gap.partition, gap.begin, gap.end) for gap in gaps])
         for gap in gaps:
             yield f"query {spec.name!r} has a gap: {gap} were deleted before they were read"
@@ -60,11 +60,13 @@ def register(spark: SparkSession, spec: QuerySpec, place: str) -> Iterator[str]:
 
 def _reached(spark: SparkSession, place: str) -> dict[tuple[str, int], int]:
     """The next offset of each partition after the last batch that is done, or with which the first one begins."""
-    done = [int(name) for name in jvm.entries(spark, f"{place}/commits") if name.isdigit()]
+    done = [int(name) for name in storage.entries(spark, f"{place}/commits") if name.isdigit()]
     if done:
-        texts = [jvm.read_text(spark, f"{place}/offsets/{max(done)}") or ""]
+        texts = [storage.read_text(spark, f"{place}/offsets/{max(done)}") or ""]
     else:
-        texts = [jvm.read_text(spark, f"{place}/sources/{name}/0") or "" for name in jvm.entries(spark, f"{place}/sources")]
+        texts = [
+            storage.read_text(spark, f"{place}/sources/{name}/0") or "" for name in storage.entries(spark, f"{place}/sources")
+        ]
     reached: dict[tuple[str, int], int] = {}
     for line in (line for text in texts for line in text.splitlines()):
         for topic, partitions in _parsed(line).items():

@@ -23,7 +23,7 @@ from headrace.sinks.postgres import Postgres
 from headrace.sinks.redis import Redis
 from headrace.sinks.sqlite import Sqlite
 from headrace.sources import kafka
-from headrace.spark import ends, jvm
+from headrace.spark import ends, jvm, storage
 from headrace.spark.compile import compile
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def reset(app: App, query: str, output: Output, *, flags: Mapping[str, Any] | No
                 dead.drop(connection, app.name, letters)
             for sink in spec.sinks:
                 if isinstance(sink, Files):
-                    jvm.delete_files(spark, sink.path)
+                    storage.delete_files(spark, sink.path)
             state.disown(spark, config.state, spec, [other.name for other in app.queries()])
         state.end_reset(spark, config.state, spec)
 

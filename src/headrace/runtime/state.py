@@ -12,7 +12,7 @@ from headrace.errors import StateError
 from headrace.plan.nodes import Ours, Source
 from headrace.plan.queries import QuerySpec, clock_text
 from headrace.sinks.files import Files
-from headrace.spark import jvm
+from headrace.spark import storage
 from headrace.spark.session import STATE
 
 Layouts = Mapping[str, tuple[Sequence[str], Sequence[str]]]
@@ -41,12 +41,12 @@ def check(
     """Compares every checkpoint with the program, before anything starts; returns what the user should know."""
     place = f"{root.rstrip('/')}/{specs[0].app}"
     for spec in specs:
-        if jvm.read_text(spark, f"{location(root, spec)}/{_RESET}") is not None:
+        if storage.read_text(spark, f"{location(root, spec)}/{_RESET}") is not None:
             raise StateError(
                 f"a reset of query {spec.name!r} was interrupted", where=spec.where, fix=f"finish it: {reset_command(spec)}"
             )
     commands = {spec.name: reset_command(spec) for spec in specs}
-    known = {name: _read(spark, f"{place}/{name}", commands.get(name)) for name in jvm.folders(spark, place)}
+    known = {name: _read(spark, f"{place}/{name}", commands.get(name)) for name in storage.folders(spark, place)}
     known = {name: found for name, found in known.items() if found is not None}
     notes: list[str] = []
     settings = {name: spark.conf.get(name) for name in STATE}
@@ -71,33 +71,33 @@ def record(spark: SparkSession, root: str, specs: Sequence[QuerySpec], layouts: 
         place, now = location(root, spec), _manifest(spec, layouts, topic_ids)
         now["settings"] = {name: spark.conf.get(name) for name in STATE}
         if _read(spark, place) != now:
-            jvm.write_text(spark, f"{place}/{_FILE}", json.dumps(now, indent=2))
+            storage.write_text(spark, f"{place}/{_FILE}", json.dumps(now, indent=2))
 
 
 def forget_marks(spark: SparkSession, root: str, spec: QuerySpec) -> None:
     """The checkpoint takes whatever topic of marks it finds next."""
     place = location(root, spec)
     if (known := _read(spark, place)) is not None:
-        jvm.write_text(spark, f"{place}/{_FILE}", json.dumps({**known, "marks": ""}, indent=2))
+        storage.write_text(spark, f"{place}/{_FILE}", json.dumps({**known, "marks": ""}, indent=2))
 
 
 def begin_reset(spark: SparkSession, root: str, spec: QuerySpec) -> None:
     """From now on only a reset may touch the checkpoint."""
-    jvm.write_text(spark, f"{location(root, spec)}/{_RESET}", "this query is being reset\n")
+    storage.write_text(spark, f"{location(root, spec)}/{_RESET}", "this query is being reset\n")
 
 
 def end_reset(spark: SparkSession, root: str, spec: QuerySpec) -> None:
-    jvm.delete(spark, location(root, spec), but=_RESET)
+    storage.delete(spark, location(root, spec), but=_RESET)
 
 
 def disown(spark: SparkSession, root: str, spec: QuerySpec, names: Collection[str]) -> None:
     """What `spec` writes to is empty now: queries that the program no longer has wrote nothing that is still there."""
     place = f"{root.rstrip('/')}/{spec.app}"
-    for name in set(jvm.folders(spark, place)) - set(names):
+    for name in set(storage.folders(spark, place)) - set(names):
         known = _read(spark, f"{place}/{name}")
         if known is not None and set(known["writes"]) & set(spec.writes):
             known["writes"] = [to for to in known["writes"] if to not in spec.writes]
-            jvm.write_text(spark, f"{place}/{name}/{_FILE}", json.dumps(known, indent=2))
+            storage.write_text(spark, f"{place}/{name}/{_FILE}", json.dumps(known, indent=2))
 
 
 def _manifest(spec: QuerySpec, layouts: Layouts, topic_ids: Mapping[str, str]) -> dict[str, Any]:
@@ -120,8 +120,8 @@ def _clock(source: Source, spec: QuerySpec) -> str:
 
 def _read(spark: SparkSession, place: str, anew: str | None = None) -> dict[str, Any] | None:
     """`anew` is the command that begins anew, if the program has such a query."""
-    text = jvm.read_text(spark, f"{place}/{_FILE}")
-    if text is None and "offsets" not in jvm.folders(spark, place):
+    text = storage.read_text(spark, f"{place}/{_FILE}")
+    if text is None and "offsets" not in storage.folders(spark, place):
         return None
     try:
         found: dict[str, Any] = json.loads(text or "")
@@ -138,7 +138,7 @@ def _read(spark: SparkSession, place: str, anew: str | None = None) -> dict[str,
 def _same_files(spark: SparkSession, spec: QuerySpec, place: str) -> None:
     """Spark's sink of files passes over the batches that the folder has: one that does not fit would lose rows."""
     for sink in (sink for sink in spec.sinks if isinstance(sink, Files)):
-        has, done = jvm.last_number(spark, f"{sink.path}/_spark_metadata"), jvm.last_number(spark, f"{place}/commits")
+        has, done = storage.last_number(spark, f"{sink.path}/_spark_metadata"), storage.last_number(spark, f"{place}/commits")
         if done <= has <= done + 1:
             continue
         holds = f"{sink.path} holds files up to batch {has}" if has >= 0 else f"{sink.path} holds no files of this query"

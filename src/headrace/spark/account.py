@@ -1,4 +1,4 @@
-"""What becomes of each record: noted where it happens, in the conditions of the plan (kernel: account).
+"""The fate of each record, noted where it happens: in the conditions of the plan (kernel: account).
 
 A record that was read is bad, taken (it reached something that keeps state, or the output), late, or filtered. That is known on
 the way in, as long as a row still is one record's: behind a `fresh` node. What comes later is no record's any more.

@@ -20,7 +20,7 @@ _ROW_KEY = "_row_key"
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What becomes of a row on which an operator fails: by topic, as the sources of the operator say."""
+    """How to treat a row on which an operator fails: by topic, as its sources say."""
 
     operator: str
     policies: dict[str, Bad]

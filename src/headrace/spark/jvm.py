@@ -24,6 +24,7 @@ from headrace.broker.records import DeadLetter
 from headrace.errors import PlanError, RunError
 from headrace.plan.nodes import Window
 
+JavaError = Py4JError
 GONE = (Py4JNetworkError, ConnectionRefusedError, ConnectionResetError)
 """What is raised once the JVM is no more."""
 
@@ -33,10 +34,8 @@ def _jvm(spark: SparkSession) -> Any:
 
 
 def remember_names() -> None:
-    """Lets py4j ask once for each name: it asks Java for every part of `headrace.kernel.log`, and Java looks for a class of
-    that name in every jar."""
-    kinds: tuple[Any, ...] = (JVMView, JavaPackage)
-    for kind in kinds:
+    """Lets py4j look up each name once: each part of `headrace.kernel.log` is a call that searches every jar."""
+    for kind in cast("tuple[Any, ...]", (JVMView, JavaPackage)):
         if not hasattr(kind.__getattr__, "__wrapped__"):
             kind.__getattr__ = _remembering(kind.__getattr__)
 
@@ -248,11 +247,8 @@ def unregister_sink(spark: SparkSession, name: str) -> None:
 
 
 def expect_topics(spark: SparkSession, name: str, client: Mapping[str, str], ids: Mapping[str, str], *, planned: bool) -> None:
-    """A batch of the query counts only while its topics have these ids.
-
-    They are compared before the kernel's sink writes a batch; with `planned`, for queries of other sinks, when one is planned.
-    To be called by the thread that starts the query.
-    """
+    """A batch counts only while the query's topics have these ids, which are compared before the kernel's sink writes it, or
+    when it is `planned`, for other sinks. The thread that starts the query has to call this."""
     # librdkafka writes ids in plain Base64, Java in that of URLs.
     java = {topic: id.rstrip("=").replace("+", "-").replace("/", "_") for topic, id in ids.items()}
     topics = _jvm(spark).headrace.kernel.source.TopicIds
@@ -378,7 +374,7 @@ def last_pulse(spark: SparkSession, name: str) -> int:
 
 
 def note(fate: str, topic: Column, partition: Column, offset: Column, *, answer: bool) -> Column:
-    """A condition with that answer, which notes what becomes of the record at that place (kernel: account.Fate)."""
+    """A condition with that answer, which notes the fate of the record at that place (kernel: account.Fate)."""
     place: list[Any] = [column._jc for column in (topic, partition, offset)]  # pyright: ignore
     return _column(_jvm(SparkSession.active()).headrace.kernel.account.Tally.noting(fate, answer, *place))
 
@@ -589,77 +585,6 @@ def _python_error(text: str) -> str | None:
     return last + (f" (in {frames[-1][3]}, {frames[-1][1]}:{frames[-1][2]})" if frames else "")
 
 
-def read_text(spark: SparkSession, url: str) -> str | None:
-    """A small file from wherever checkpoints are kept; None if there is none."""
-    system, path = _file(spark, url)
-    if not system.exists(path):
-        return None
-    try:
-        stream = system.open(path)
-        try:
-            return bytes(stream.readAllBytes()).decode(errors="replace")
-        finally:
-            stream.close()
-    except Py4JError:
-        # A file that its checksum disowns says nothing.
-        return ""
-
-
-def write_text(spark: SparkSession, url: str, text: str) -> None:
-    """Replaces a small file as a whole."""
-    system, path = _file(spark, url)
-    _, part = _file(spark, url + ".part")
-    stream = system.create(part, True)
-    stream.write(text.encode())
-    stream.close()
-    system.delete(path, False)
-    system.rename(part, path)
-
-
-def delete(spark: SparkSession, url: str, *, but: str | None = None) -> None:
-    """A folder with all that is in it; what has the name `but` goes last."""
-    system, path = _file(spark, url)
-    if not system.exists(path):
-        return
-    for status in system.listStatus(path):
-        if str(status.getPath().getName()) != but:
-            system.delete(status.getPath(), True)
-    system.delete(path, True)
-
-
-def delete_files(spark: SparkSession, url: str) -> None:
-    """What Spark's sink of files has written to a folder; other files stay."""
-    system, path = _file(spark, url)
-    if not system.exists(path):
-        return
-    found = system.listFiles(path, True)
-    while found.hasNext():
-        file = found.next().getPath()
-        if str(file.getName()).startswith("part-"):
-            system.delete(file, False)
-    # Last: without it, readers would take all files for good.
-    system.delete(_file(spark, f"{url}/_spark_metadata")[1], True)
-
-
-def last_number(spark: SparkSession, url: str) -> int:
-    """The highest of the numbers that name files in a folder, as Spark's logs are; -1 for none."""
-    system, path = _file(spark, url)
-    names = [str(s.getPath().getName()) for s in system.listStatus(path)] if system.exists(path) else []
-    return max((int(found[1]) for name in names if (found := re.fullmatch(r"(\d+)(\.compact)?", name))), default=-1)
-
-
-def folders(spark: SparkSession, url: str) -> list[str]:
-    """The names of the folders in a folder."""
-    return [name for name, is_folder in entries(spark, url).items() if is_folder]
-
-
-def entries(spark: SparkSession, url: str) -> dict[str, bool]:
-    """The names of all that is in a folder, and whether it is a folder itself."""
-    system, path = _file(spark, url)
-    found: list[Any] = system.listStatus(path) if system.exists(path) else []
-    return {str(entry.getPath().getName()): bool(entry.isDirectory()) for entry in found}
-
-
 def skip_offsets(spark: SparkSession, query: str, gaps: Iterable[tuple[str, int, int, int]]) -> None:
     """The query with this id in its checkpoint passes over these: topic, partition, and the offsets from and up to which."""
     known = _jvm(spark).headrace.kernel.source.Gaps
@@ -668,6 +593,7 @@ def skip_offsets(spark: SparkSession, query: str, gaps: Iterable[tuple[str, int,
         known.add(query, *gap)
 
 
-def _file(spark: SparkSession, url: str) -> tuple[Any, Any]:
+def file(spark: SparkSession, url: str) -> tuple[Any, Any]:
+    """Hadoop's file system of a URL, and the path in it (spark/storage.py)."""
     path = _jvm(spark).org.apache.hadoop.fs.Path(url)
     return path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()), path  # pyright: ignore
