@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,23 @@ class Defect:
 
 def _crash(*points: str) -> Callable[[int, Say, Path], Report]:
     return lambda seed, say, code: strikes.crash_points(seed, say, points=points, code=code)
+
+
+def _programs(*options: str) -> Callable[[int, Say, Path], Report]:
+    """Random programs: as many as `make fuzz` runs, up to the first that is wrong."""
+
+    def run(seed: int, say: Say, code: Path) -> Report:
+        fuzz = [sys.executable, "-m", "fuzz", "--seed", str(seed), "--differences", "1", "--shrink", "0", *options]
+        env = {**os.environ, "PYTHONPATH": str(code / "src")}
+        done = subprocess.run(fuzz, cwd=ROOT, env=env, capture_output=True, text=True)
+        found = [line for line in done.stdout.splitlines() if line.startswith("=== ")]
+        last = [line for line in done.stdout.splitlines() if line.startswith("seed ")]
+        if not last:
+            raise LookupError(f"no program was run:\n{done.stderr[-600:]}")
+        say(last[-1])
+        return Report("random programs", struck=1, violations=found)
+
+    return run
 
 
 def _surgery(seed: int, say: Say, code: Path) -> Report:
@@ -140,6 +158,30 @@ DEFECTS = (
         'if value.lower().startswith("file:"):',
         "if False:",
         lambda seed, say, code: strikes.two_runs(seed, say, code=code),
+    ),
+    Defect(
+        "history sees one version a batch",
+        "src/headrace/spark/compile.py",
+        '"moment" if node.as_of == "event_time" else "batch"',
+        '"batch"',
+        _programs(),
+    ),
+    Defect(
+        "silence moves time to whole seconds",
+        "src/headrace/runtime/pace.py",
+        "end = max(self.newest.values()) + self._reach",
+        "end = (max(self.newest.values()) + self._reach) // 1_000_000 * 1_000_000",
+        _programs(),
+    ),
+    Defect(
+        # Spark then puts a bounded run into one batch.
+        "pulses don't know bounded runs",
+        "kernel/src/headrace/kernel/time/Pulses.java",
+        "public final class Pulses implements MicroBatchStream, SupportsTriggerAvailableNow {",
+        "interface Unbounded extends org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl {\n"
+        "  void prepareForTriggerAvailableNow();\n}\n\n"
+        "public final class Pulses implements MicroBatchStream, Unbounded {",
+        _programs("--broker", "--programs", "100"),
     ),
 )
 

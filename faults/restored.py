@@ -107,7 +107,7 @@ def page_cache(seed: int, say: Say, *, code: Path = ROOT) -> Report:
 
 
 def _refused(at: Rig, report: Report, what: str, text: str) -> None:
-    """Every query says it, also when there is nothing to do; then each begins anew."""
+    """Every query says it, also when there is nothing to do; then each starts over."""
     for query in QUERIES:
         run = at.start(until=True)
         if run.wait() == 0:

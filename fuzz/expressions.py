@@ -77,13 +77,13 @@ def text(chance: random.Random, columns: Columns) -> Expression:
             )
 
 
-def condition(chance: random.Random, columns: Columns) -> Expression:
-    """True, false or null, as SQL has it."""
+def condition(chance: random.Random, columns: Columns, depth: int = 3) -> Expression:
+    """True, false or null, as SQL has it; others in it, so deep at most."""
     numbers, texts = of_type(columns, "bigint"), of_type(columns, "string")
     kinds = [*(["compare", "modulo", "null"] if numbers else []), *(["word", "in"] if texts else [])]
     if not kinds:
         return Expression("1 = 1", "boolean", lambda row: True)
-    match chance.choice([*kinds, "not", "and", "or"]):
+    match chance.choice([*kinds, *(["not", "and", "or"] if depth else [])]):
         case "compare":
             name, constant = chance.choice(numbers), chance.randint(-2, 8)
             return Expression(f"{name} > {constant}", "boolean", lambda row: _lift(lambda x: x > constant, row[name]))
@@ -102,15 +102,15 @@ def condition(chance: random.Random, columns: Columns) -> Expression:
                 f"{name} in ('a', 'b', 'red')", "boolean", lambda row: _lift(lambda x: x in ("a", "b", "red"), row[name])
             )
         case "not":
-            inner = condition(chance, columns)
+            inner = condition(chance, columns, depth - 1)
             return Expression(f"not ({inner.text})", "boolean", lambda row: _lift(lambda x: not x, inner.value(row)))
         case "and":
-            left, right = condition(chance, columns), condition(chance, columns)
+            left, right = (condition(chance, columns, depth - 1) for _ in range(2))
             return Expression(
                 f"({left.text}) and ({right.text})", "boolean", lambda row: _both(left.value(row), right.value(row))
             )
         case _:
-            left, right = condition(chance, columns), condition(chance, columns)
+            left, right = (condition(chance, columns, depth - 1) for _ in range(2))
             return Expression(
                 f"({left.text}) or ({right.text})", "boolean", lambda row: _either(left.value(row), right.value(row))
             )

@@ -156,14 +156,10 @@ def _settled(node: Node, changes: Sequence[Row]) -> list[Row]:
 
 def _untold(node: Node) -> set[str]:
     """Columns that depend on the batches, as documented."""
-    found: set[str] = set()
-    below = node
-    while below.verb in ("where", "with_columns", "select", "split", "drop"):
-        below = below.input
-    if below.verb == "window" and below["window"].kind == "sliding" and below["emit"] == "updates":
+    if any(below.verb == "window" and below["window"].kind == "sliding" and below["emit"] == "updates" for below in walk([node])):
         # The windows behind the newest event come later than the others, and then they are final.
-        found.add("final")
-    return found
+        return {"final"}
+    return set()
 
 
 def _frozen(row: Row, names: Sequence[str]) -> str:

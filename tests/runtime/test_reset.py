@@ -143,12 +143,12 @@ def test_a_query_under_a_new_name_says_that_old_keys_stay_and_how_they_go(projec
     )
     project.write("mended.py", mended)
     said = project.run("mended.py")
-    assert "query counts-2 begins anew" in said
+    assert "query counts-2 starts over" in said
     assert "keys that it does not produce any more stay there" in said
     assert project.table() == project.database() == {"good": 2, "bad": 1}
     project.reset(said)
     said = project.run("mended.py")
-    assert "begins anew" not in said
+    assert "starts over" not in said
     assert project.table() == project.database() == {"good": 2}
 
 
@@ -251,7 +251,7 @@ def test_the_command_that_an_error_names_leads_to_right_results(project: Project
         code, said = project.headrace("run", file, "--until", "now")
         assert code == 1
         assert text in said
-        assert "begins anew" in project.reset(said)
+        assert "starts over" in project.reset(said)
         project.run(file)
         project.right()
 

@@ -158,7 +158,7 @@ def followed(changes: list[Row]) -> list[Row]:
         assert change["op"] == ("insert" if before is None else "delete" if after is None else "update"), change
         assert all(row is None or row["k"] == key for row in (before, after)), change
         rows[key] = after
-    return [{**row, "at": at(row["at"])} for row in rows.values() if row is not None]
+    return [row for row in rows.values() if row is not None]
 
 
 def test_joins_of_tables_are_what_duckdb_joins_of_the_final_rows() -> None:

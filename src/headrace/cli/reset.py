@@ -1,4 +1,4 @@
-"""Lets a query begin anew, as if it had never run: headrace reset app.py QUERY --output delete
+"""Lets a query start over, as if it had never run: headrace reset app.py QUERY --output delete
 
 Its state is deleted, and it reads its topics from their start again, or from their end where the stream has start="latest".
 What it has written is kept (--output keep) or deleted (--output delete). Stop the application first. The same
@@ -38,5 +38,5 @@ def run(args: argparse.Namespace) -> int:
             print("nothing was changed", file=sys.stderr)
             return 1
     reset.reset(app, args.query, args.output, flags=vars(args), display=display.choose(app.name))
-    print(f"{args.query} begins anew with the next run")
+    print(f"{args.query} starts over with the next run")
     return 0

@@ -47,7 +47,7 @@ class Udf:
 class Window:
     """Times in microseconds. Tumbling: every == size; hopping: any other `every`; session: `size` is the gap.
 
-    Calendar windows have a unit and a zone; `size` is what they have at most. Cumulating ones have them if they begin anew
+    Calendar windows have a unit and a zone; `size` is what they have at most. Cumulating ones have them if they start over
     each day, week or month, and `every` is their step.
     """
 

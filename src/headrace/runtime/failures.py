@@ -84,14 +84,14 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
             f"the checkpoint of query {spec.name!r} is damaged: {failure.sentence}",
             where=spec.where,
             fix=f"bring it back from a copy; or {repair_command(spec)}, which accepts files that are whole though their "
-            f"checksum is not theirs; or begin anew: {reset_command(spec)}",
+            f"checksum is not theirs; or start over: {reset_command(spec)}",
         )
         return Verdict(error, lasting=True)
     if match := _FORMAT.search(failure.text):
         error = StateError(
             f"the state of query {spec.name!r} has format {match[1]}, and this version of headrace knows format {match[2]}",
             where=spec.where,
-            fix=f"run it with the version that wrote it; or begin anew: {reset_command(spec)}",
+            fix=f"run it with the version that wrote it; or start over: {reset_command(spec)}",
         )
         return Verdict(error, lasting=True)
     if (
@@ -101,7 +101,7 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
         error = StateError(
             f"the state of query {spec.name!r} is not of this program: {failure.sentence}",
             where=spec.where,
-            fix=f"undo the change; or begin anew: {reset_command(spec)}",
+            fix=f"undo the change; or start over: {reset_command(spec)}",
         )
         return Verdict(error, lasting=True)
     if (

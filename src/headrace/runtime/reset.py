@@ -1,4 +1,4 @@
-"""`headrace reset`: a query begins anew, as if it had never run. Its output is kept or deleted, as the user says.
+"""`headrace reset`: a query starts over, as if it had never run. Its output is kept or deleted, as the user says.
 
 A note in the checkpoint's folder comes first and goes last: a run that finds it refuses to start, and the next reset does
 everything again.

@@ -119,7 +119,7 @@ def _clock(source: Source, spec: QuerySpec) -> str:
 
 
 def _read(spark: SparkSession, place: str, anew: str | None = None) -> dict[str, Any] | None:
-    """`anew` is the command that begins anew, if the program has such a query."""
+    """`anew` is the command that starts over, if the program has such a query."""
     text = storage.read_text(spark, f"{place}/{_FILE}")
     if text is None and "offsets" not in storage.folders(spark, place):
         return None
@@ -131,7 +131,7 @@ def _read(spark: SparkSession, place: str, anew: str | None = None) -> dict[str,
         pass
     raise StateError(
         f"the checkpoint {place} does not say what it was made for: {_FILE} is missing or damaged",
-        fix=f"bring the file back from a copy; or begin anew: {anew}" if anew else f"no query needs it: delete {place}",
+        fix=f"bring the file back from a copy; or start over: {anew}" if anew else f"no query needs it: delete {place}",
     )
 
 
@@ -160,7 +160,7 @@ def _same_settings(spec: QuerySpec, before: Mapping[str, str], now: Mapping[str,
             raise StateError(
                 f"query {spec.name!r} has a checkpoint that was written with {name}={value}, and now it is {now[name]}",
                 where=spec.where,
-                fix=f"set it back; or begin anew: {reset_command(spec)}",
+                fix=f"set it back; or start over: {reset_command(spec)}",
             )
 
 
@@ -172,7 +172,7 @@ def _same(spec: QuerySpec, before: dict[str, Any], now: dict[str, Any]) -> None:
                 f"query {spec.name!r} has a checkpoint that {verb} other things\n"
                 f"  was: {'; '.join(before[part]) or 'nothing'}\n  now: {'; '.join(now[part]) or 'nothing'}",
                 where=spec.where,
-                fix=f"undo the change; or begin anew: {reset_command(spec)}; or keep both, with another topic and name: "
+                fix=f"undo the change; or start over: {reset_command(spec)}; or keep both, with another topic and name: "
                 f'to("…", name="{spec.name}-2")',
             )
     if before.get("marks") and before["marks"] != now["marks"]:
@@ -201,7 +201,7 @@ def recreated(spec: QuerySpec, topic: str) -> StateError:
     return StateError(
         f"the topic {topic!r} is not the one that query {spec.name!r} has read: it was deleted and created again",
         where=source.where if source else spec.where,
-        fix=f"begin anew: {reset_command(spec)}; with --output keep its results of the old topic stay",
+        fix=f"start over: {reset_command(spec)}; with --output keep its results of the old topic stay",
     )
 
 
@@ -215,13 +215,13 @@ def _renamed(spec: QuerySpec, known: Mapping[str, dict[str, Any]], names: set[st
             raise StateError(
                 f"{shared[0]!r} was written by the query {name!r}, whose checkpoint would be left behind",
                 where=spec.where,
-                fix=f'keep its name: to(…, name="{name}"); or begin anew under a new one',
+                fix=f'keep its name: to(…, name="{name}"); or start over under a new one',
             )
         left = (
             "keys that it does not produce any more stay there" if spec.node.kind == "table" else "its results are there twice"
         )
         return [
-            f"query {spec.name} begins anew and writes to {', '.join(shared)}, where the results of {name} are: {left}\n"
+            f"query {spec.name} starts over and writes to {', '.join(shared)}, where the results of {name} are: {left}\n"
             f"  to have only its own results there, stop it and type: {reset_command(spec)}\n"
             f"  what {name} kept stays in {place}/{name}"
         ]

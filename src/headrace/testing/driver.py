@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import StructType, TimestampType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
 
 from headrace import jars
 from headrace.broker.records import DeadLetter
@@ -338,8 +338,24 @@ class Driver:
 
 def _row(value: bytes, schema: StructType) -> Row:
     row: Row = json.loads(value)
-    times = {field.name for field in schema.fields if isinstance(field.dataType, TimestampType)}
-    return {name: at(cell) if name in times and cell is not None else cell for name, cell in row.items()}
+    return {name: _timed(cell, schema[name].dataType) for name, cell in row.items()}
+
+
+def _timed(value: Any, kind: DataType) -> Any:
+    """With its timestamps as datetimes, however deep they are."""
+    match kind:
+        case _ if value is None:
+            return None
+        case TimestampType():
+            return at(value)
+        case StructType():
+            return {name: _timed(cell, kind[name].dataType) for name, cell in value.items()}
+        case ArrayType():
+            return [_timed(cell, kind.elementType) for cell in value]
+        case MapType():
+            return {name: _timed(cell, kind.valueType) for name, cell in value.items()}
+        case _:
+            return value
 
 
 def _key(sources: list[Source], fields: Mapping[str, Any]) -> Any:
