@@ -156,7 +156,8 @@ def _settled(node: Node, changes: Sequence[Row]) -> list[Row]:
 
 def _untold(node: Node) -> set[str]:
     """Columns that depend on the batches, as documented."""
-    if any(below.verb == "window" and below["window"].kind == "sliding" and below["emit"] == "updates" for below in walk([node])):
+    windows = [below for below in walk([node]) if below.verb == "window"]
+    if any(window["window"].kind == "sliding" and window["emit"] == "updates" for window in windows):
         # The windows behind the newest event come later than the others, and then they are final.
         return {"final"}
     return set()
