@@ -14,7 +14,7 @@ from fuzz.clock import Clock
 from fuzz.expressions import Row
 from fuzz.histories import Cuts, History, moment
 from fuzz.programs import Node
-from fuzz.tables import Key, Table, Version
+from fuzz.tables import Key, Table, Undecided, Version
 from fuzz.windowing import Event
 
 Stream = list[Event]
@@ -25,9 +25,12 @@ class Interpreter:
         self._history = history
         self._cuts = cuts
 
-    def rows(self, node: Node) -> list[Row]:
-        """What is written in the end: the rows of a stream, or those that a table is left with."""
-        result = self._result(node)
+    def rows(self, node: Node) -> list[Row] | None:
+        """What is written in the end: the rows of a stream, or those that a table is left with. None if that is undecided."""
+        try:
+            result = self._result(node)
+        except Undecided:
+            return None
         return [event.row for event in result] if isinstance(result, list) else list(result.rows().values())
 
     def late(self, node: Node) -> int | None:

@@ -125,7 +125,9 @@ def written(driver: Driver, topic: str, node: Node) -> list[Row]:
     return driver.rows(topic) if node.kind == "stream" else list(driver.table(topic).values())
 
 
-def difference(node: Node, found: Sequence[Row], expected: Sequence[Row]) -> str:
+def difference(node: Node, found: Sequence[Row] | None, expected: Sequence[Row] | None) -> str:
+    if found is None or expected is None:
+        return ""
     if node.verb == "changes" and not _every_change(node):
         found, expected = _settled(node, found), _settled(node, expected)
     names = [name for name in node.columns if name not in _untold(node)]

@@ -11,6 +11,10 @@ from fuzz.expressions import Row
 Key = tuple[Any, ...]
 
 
+class Undecided(Exception):
+    """The answer depends on where batches end, as documented."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     order: tuple[int, ...]
@@ -78,6 +82,8 @@ def mapped(table: Table, function: Callable[[Row], Row | None]) -> Table:
 
 def grouped(table: Table, key: Sequence[str], result: Callable[[Sequence[Row]], Row]) -> Table:
     """Aggregates over the rows that are there. A group without rows is gone, but for that of the whole table."""
+    if not key and not _begins(table):
+        raise Undecided
     found = Table()
     groups: dict[Key, dict[Key, Row]] = {}
     told: dict[Key, Row] = {}
@@ -102,6 +108,16 @@ def grouped(table: Table, key: Sequence[str], result: Callable[[Sequence[Row]], 
             if after is not None:
                 told[group] = after
     return found
+
+
+def _begins(table: Table) -> bool:
+    """Whether the first batch with rows leaves some. The row of a whole table is there from the first batch on that does."""
+    changes = [change for change in table.changes if change.before is not None or change.after is not None]
+    rows: set[Key] = set()
+    for change in changes:
+        if change.batch == changes[0].batch:
+            (rows.discard if change.after is None else rows.add)(change.key)
+    return not changes or bool(rows)
 
 
 def joined(

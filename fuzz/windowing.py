@@ -213,11 +213,9 @@ def _ticking(window: Window, tick: int, key: Any, events: Sequence[Event], clock
 
 def _next_moment(window: Window, tick: int, after: int) -> int:
     ends = [end for time in (after, after + 1) for _, end in spans(window, time) if end > after]
-    gap = after
-    while not ends:
-        # Between windows with gaps: on to the next one.
-        gap += tick
-        ends = [end for _, end in spans(window, gap) if end > after]
+    if not ends:
+        # Between windows with gaps: the end of the next one.
+        ends = [after - (after - window.offset) % window.every + window.every + window.size]
     return min([(after // tick + 1) * tick, *ends])
 
 
