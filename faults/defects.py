@@ -162,8 +162,8 @@ DEFECTS = (
     Defect(
         "history sees one version a batch",
         "src/headrace/spark/compile.py",
-        '"moment" if node.as_of == "event_time" else "batch"',
-        '"batch"',
+        'return "moment" if node.as_of == "event_time" else "batch"',
+        'return "batch"',
         _programs(),
     ),
     Defect(

@@ -12,7 +12,7 @@ from typing import Any
 from fuzz import clock, tables, windowing
 from fuzz.clock import Clock
 from fuzz.expressions import Row
-from fuzz.histories import Cuts, History, moment
+from fuzz.histories import FAR, Cuts, History, moment
 from fuzz.programs import Node
 from fuzz.tables import Key, Table, Undecided, Version
 from fuzz.windowing import Event
@@ -229,6 +229,7 @@ class Query:
     def _deduped(self, node: Node, events: Stream) -> Iterator[Event]:
         """With a watermark in its query it drops what is later than the lateness. `within` forgets at the end of a batch."""
         remembered: dict[Key, int] = {}
+        seen: dict[Key, int] = {}
         batch = -1
         for event in sorted(events, key=lambda event: (event.batch, event.order)):
             while batch < event.batch:
@@ -238,6 +239,10 @@ class Query:
             if self._watermarked and event.time <= self.clock.late[event.batch]:
                 continue
             key = tuple(event.row[name] for name in node["by"])
+            if node["within"] is not None and event.time - seen.get(key, event.time) >= FAR:
+                # Silence closes windows and does not wait until duplicates are forgotten: how far it moves time is left open.
+                raise Undecided
+            seen[key] = event.time
             if key not in remembered:
                 remembered[key] = event.time + (node["within"] or 0)
                 yield event

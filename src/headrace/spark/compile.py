@@ -156,11 +156,15 @@ def _followed(ends: Iterable[Node], nodes: Iterable[Node]) -> dict[int, set[Step
             case Changes():
                 steps.setdefault(id(node.input), set()).add("record")
             case Lookup():
-                steps.setdefault(id(node.table), set()).add("moment" if node.as_of == "event_time" else "batch")
+                steps.setdefault(id(node.table), set()).add(_looked_up(node))
             case _:
                 for source in inputs(node):
                     steps.setdefault(id(source), set()).update(wanted)
     return steps
+
+
+def _looked_up(node: Lookup) -> Steps:
+    return "moment" if node.as_of == "event_time" else "batch"
 
 
 def _needs_watermark(node: Node) -> bool:
@@ -309,7 +313,7 @@ class _Built:
             case Lookup():
                 base = lanes.shared(node)
                 if base is None:
-                    table = self.table(node.table, "moment" if node.as_of == "event_time" else "batch")
+                    table = self.table(node.table, _looked_up(node))
                     return tables.lookup(node, self.taken(node.stream), table, self.kernel)
                 both, inside, table = lanes.lanes(node, base, frame(base), self._guard)
                 if account.fresh(base):
