@@ -19,6 +19,7 @@ from fuzz.programs import Node, Program, printed, walk
 from headrace import jars
 from headrace.spark.session import session
 from headrace.testing import Driver
+from headrace.testing import driver as kit
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,10 @@ Check = Callable[[Sequence[Program], History, Cuts], list[Difference]]
 
 
 QUICK = {
+    **kit.QUICK,
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.streaming.pollingDelay": "30ms",
-    "spark.sql.lightweightPlanChangeValidation": "false",
 }
 """A few records are interpreted sooner than code for them is compiled."""
 
@@ -58,8 +58,7 @@ def start() -> None:
         tempfile.tempdir = "/dev/shm"
     log = Path(tempfile.mkdtemp(prefix="headrace-fuzz-")) / "spark.log"
     atexit.register(shutil.rmtree, log.parent, ignore_errors=True)
-    # Code that is generated for a query is used a few times only: C1 is enough for the rest.
-    quick = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m")
+    quick = (*kit.QUICK_JAVA, "-XX:ReservedCodeCacheSize=256m")
     session("headrace-fuzz", master="local[2,4]", jars=tuple(jars.connector_jars()), log=log, java_options=quick, more=QUICK)
 
 
