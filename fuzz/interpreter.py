@@ -289,7 +289,8 @@ class Query:
                     if change.key == key and change.order <= event.order:
                         found = change.after
             else:
-                batch = self.clock.ended(event.time, event.batch)
+                # Passed, not reached: a change of the same time may still come.
+                batch = self.clock.ended(event.time + 1, event.batch)
                 if batch is None:
                     continue
                 found = self._as_of(node.inputs[1], event.time, batch).get(key) if None not in key else None
