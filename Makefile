@@ -4,7 +4,7 @@ PYTHON ?= python3
 UV := .tools/bin/uv
 RUN := .venv/bin
 
-.PHONY: setup demo test soak faults fuzz lint bench kernel lock clean
+.PHONY: setup demo test soak faults fuzz lint bench kernel wheel lock clean
 
 setup: .venv/.done
 
@@ -27,6 +27,10 @@ lock: $(UV)
 
 kernel: setup
 	@$(RUN)/python kernel/build.py
+
+# dist/headrace-….whl: installs without a JDK, and runs with a Java runtime alone.
+wheel: setup
+	@$(RUN)/python -m hatchling build -t wheel
 
 demo: setup
 	@SECONDS_TO_RUN="$(SECONDS)" $(RUN)/python -m examples.demo
@@ -56,4 +60,4 @@ bench: setup
 	@$(RUN)/python -m bench
 
 clean:
-	rm -rf .venv .tools src/headrace/_kernel
+	rm -rf .venv .tools dist src/headrace/_kernel

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
 
 import pytest
 
@@ -22,22 +19,12 @@ from headrace import cli
 from headrace.broker.client import ALLOWED
 from headrace.config import SECRET, SETTINGS
 from headrace.testing import Driver
+from tests.docs import readme
+from tests.docs.readme import ROOT, blocks
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 LINKED = [*PAGES, *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
 Drive = Callable[[hr.App], Driver]
-
-
-class Block(NamedTuple):
-    language: str
-    line: int
-    text: str
-
-
-def blocks(page: Path) -> Iterator[Block]:
-    for fence in re.finditer(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
-        yield Block(fence[1], page.read_text()[: fence.start(2)].count("\n"), fence[2])
 
 
 def name_of(page: Path) -> str:
@@ -188,42 +175,4 @@ def test_every_page_of_the_docs_is_in_its_index() -> None:
 
 
 def test_the_commands_of_the_readme_do_what_it_says(tmp_path: Path, free_port: int) -> None:
-    said = typed(tmp_path, free_port, your_own())
-    assert re.fullmatch(r"sent 4 records to clicks in [\d.]+ s\n", said["send"])
-    assert "clicks-per-minute: 4 in, 3 out" in said["run"]
-    values = re.findall(r"\{[^{}]*\"final\"[^{}]*\}", said["peek"])
-    counts = {(row["page"], row["window_start"][11:16]): row["clicks"] for row in map(json.loads, values)}
-    assert counts == {("/home", "10:00"): 2, ("/home", "10:01"): 1, ("/shop", "10:00"): 1}
-    assert "1 passed" in said["pytest"]
-    assert said["down"] == "stopped\n"
-
-
-def your_own() -> list[list[str]]:
-    text = next(block.text for block in blocks(ROOT / "README.md") if "headrace new" in block.text)
-    lines = [shlex.split(line, comments=True) for line in text.splitlines()]
-    assert [words[0] for words in lines[:2]] == ["make", "."]
-    return lines[2:]
-
-
-def typed(folder: Path, port: int, lines: list[list[str]]) -> dict[str, str]:
-    """What each command said on stdout. The environment is this one's, where `make setup` has put headrace and pytest."""
-    environ: dict[str, Any] = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("HEADRACE_", "PYTEST_")) or name == "HEADRACE_CACHE"
-    }
-    environ["HEADRACE_PORT"] = str(port)
-    said: dict[str, str] = {}
-    try:
-        for words in lines:
-            if words[0] == "cd":
-                folder = folder / words[1]
-                continue
-            done = subprocess.run(
-                [sys.executable, "-m", *words], cwd=folder, env=environ, capture_output=True, text=True, timeout=200
-            )
-            assert done.returncode == 0, f"{shlex.join(words)}\n{done.stdout}\n{done.stderr}"
-            said[words[1] if words[0] == "headrace" else words[0]] = done.stdout
-    finally:
-        subprocess.run([sys.executable, "-m", "headrace", "down"], cwd=folder, env=environ, capture_output=True)
-    return said
+    readme.does_what_it_says(tmp_path, free_port, sys.executable, dict(os.environ))
