@@ -19,8 +19,7 @@ VIEW = """
     create view newest_tweets as from tweets qualify row_number() over (partition by id order by time desc, n desc) = 1;
     create view newest_follows as
         from follows qualify row_number() over (partition by follower, followee order by time desc, n desc) = 1;
-    create view there as
-        select id, author, text, strftime(time, '%Y-%m-%dT%H:%M:%S.%fZ') as sent from newest_tweets where event = 'sent';
+    create view there as select id, author, text, time as sent from newest_tweets where event = 'sent';
     create view following as select follower, followee from newest_follows where event = 'followed';
     create view timelines as
         select follower, list({id: id, author: author, text: text, sent: sent} order by sent desc, id desc)[:100] as timeline

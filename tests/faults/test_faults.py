@@ -21,6 +21,7 @@ def test_checkpoint_surgery() -> None:
     right(strikes.surgeries(SEED, 3, print))
 
 
+@pytest.mark.soak
 def test_a_crash_when_all_is_written_and_nobody_has_noted_it() -> None:
     right(strikes.crash_points(SEED, print, points=("ANSWERED",)))
 

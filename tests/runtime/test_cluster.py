@@ -85,6 +85,7 @@ def test_an_application_runs_on_a_spark_cluster(
     assert rows == {"A!": sum(range(0, 100, 2)), "B!": sum(range(1, 100, 2))}
 
 
+@pytest.mark.soak
 def test_executors_write_a_batch_that_is_larger_than_their_memory(broker: Any, topic: str, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(LARGE.replace("IN", topic).replace("OUT", f"{topic}-out"))
     count = 120_000
