@@ -127,8 +127,8 @@ DEFECTS = (
     Defect(
         "what a task leaves is kept in memory",
         f"{SINK}/TaskOutput.java",
-        "PIECE = 4 << 20",
-        "PIECE = Integer.MAX_VALUE",
+        "PIECE = 4 << 20, IN_NOTE = 256 << 10",
+        "PIECE = Integer.MAX_VALUE, IN_NOTE = Integer.MAX_VALUE",
         lambda seed, say, code: cluster.wide(seed, say, seconds=240, code=code),
     ),
     Defect(
