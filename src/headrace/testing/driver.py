@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 QUICK_JAVA = ("-XX:TieredStopAtLevel=1",)
 QUICK = {"spark.sql.streaming.pollingDelay": "20ms", "spark.sql.lightweightPlanChangeValidation": "false"}
-"""Tests run many small queries: Java's first compiler is enough for a few records, and saves a tenth to a fifth of the processor."""
+"""Tests run many small queries: Java's first compiler is enough for a few records, and saves 10 to 20 % of the processor."""
 
 _EPOCH = at("1970-01-01 00:00:00")
 
