@@ -23,7 +23,7 @@ from headrace import jars
 from headrace.broker import topics
 from headrace.broker.client import Connection
 from headrace.config import Config
-from headrace.plan.nodes import Source
+from headrace.plan.nodes import Read
 from headrace.sources import kafka as source
 from headrace.spark.compile import compile
 from headrace.spark.session import session
@@ -222,7 +222,7 @@ def main() -> None:
         (spec,) = app(job).queries()
         connection = Connection(address)
 
-        def read(node: Source) -> DataFrame:
+        def read(node: Read) -> DataFrame:
             if impl == "spark":
                 return by_spark(spark, node.topic, connection, config.batch)
             return source.read(spark, node, connection, batch=config.batch)

@@ -9,7 +9,7 @@ from headrace.errors import PlanError
 from headrace.plan import build, draw, habits, spelling, tables
 from headrace.plan.callsite import CallSite, call_site
 from headrace.plan.durations import Duration
-from headrace.plan.nodes import Bad, Clock, Delivery, Format, Node, Sink, Source, Write
+from headrace.plan.nodes import Bad, Clock, Delivery, Format, Node, Read, Sink, Write
 from headrace.plan.queries import QuerySpec, check_name, queries, written
 from headrace.plan.schema import Schema
 from headrace.stream import Stream
@@ -31,7 +31,7 @@ class App:
         site = call_site()
         self.name = check_name(name, "application", site.where)
         self.where = site.where
-        self._sources: dict[Source, Source] = {}
+        self._sources: dict[Read, Read] = {}
         self._writes: list[Write] = []
 
     def stream(
@@ -130,7 +130,7 @@ class App:
 
         return run(self, until=until, mode=mode, flags={"broker": broker, "master": master})
 
-    def _read(self, node: Source) -> Source:
+    def _read(self, node: Read) -> Read:
         """A topic can be declared again with other options; declared again as it was, it is the same source."""
         return self._sources.setdefault(node, node)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import headrace as hr
-from headrace.plan.nodes import Source
+from headrace.plan.nodes import Read
 from headrace.plan.queries import QuerySpec
 from headrace.runtime.pace import Pace, still_open
 from headrace.runtime.progress import Batch
@@ -38,7 +38,7 @@ def batch(**newest: int) -> Batch:
     )
 
 
-def by_topic(pulses: dict[Source, int]) -> dict[str, int]:
+def by_topic(pulses: dict[Read, int]) -> dict[str, int]:
     return {source.topic: time for source, time in pulses.items()}
 
 

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 import headrace as hr
 from headrace.broker import embedded, topics
-from headrace.plan.nodes import Source, walk
+from headrace.plan.nodes import Read, walk
 from headrace.sources import kafka
 
 PARTITIONS = 3
@@ -29,11 +29,11 @@ CREATED = {"message.timestamp.type": "CreateTime"}
 COLUMNS = ("topic", "partition", "offset", "key", "value", "timestamp", "timestampType")
 
 
-def source(topic: str) -> Source:
+def source(topic: str) -> Read:
     app = hr.App("reading")
     app.stream(topic, format="bytes").to("out")
     (query,) = app.queries()
-    (node,) = (node for node in walk(query.node) if isinstance(node, Source))
+    (node,) = (node for node in walk(query.node) if isinstance(node, Read))
     return node
 
 

@@ -33,7 +33,7 @@ from headrace.plan.nodes import (
     Node,
     Ours,
     Project,
-    Source,
+    Read,
     TooLate,
     Window,
     query,
@@ -62,7 +62,7 @@ def source(
     close_after: Duration | None = None,
     key: tuple[str, ...] = (),
     version: str | None = None,
-) -> Source:
+) -> Read:
     """A topic as a stream, or, with a key, as a table."""
     where = site.where
     what = f"the {'table' if key else 'stream'} {topic!r}"
@@ -98,7 +98,7 @@ def source(
                 where=where,
                 fix="a version is a whole number, a timestamp or a date",
             )
-    return Source(
+    return Read(
         where=where,
         columns=names,
         hidden=(TIME,) if key else (*SOURCE_HIDDEN, *((CLOCK_OFFSET,) if isinstance(clock, Device) else ())),

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from headrace.errors import PlanError, Where
 from headrace.plan import expressions, functions
 from headrace.plan.callsite import CallSite
-from headrace.plan.nodes import Node, Source, Udf, walk
+from headrace.plan.nodes import Node, Read, Udf, walk
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
@@ -139,7 +139,7 @@ def zone(name: object, where: Where) -> str:
 
 
 def title(node: Node) -> str:
-    sources = [source for source in walk(node) if isinstance(source, Source)]
-    if isinstance(node, Source):
+    sources = [source for source in walk(node) if isinstance(source, Read)]
+    if isinstance(node, Read):
         return f"the {node.kind} {node.topic!r}"
     return f"the {node.kind} derived from {' and '.join(repr(source.topic) for source in sources)}"

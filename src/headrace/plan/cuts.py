@@ -20,7 +20,7 @@ from headrace.plan.nodes import (
     Node,
     Ours,
     Project,
-    Source,
+    Read,
     TableJoin,
     TooLate,
     Write,
@@ -29,6 +29,8 @@ from headrace.plan.nodes import (
 from headrace.plan.schema import quoted
 
 EVENT_TIME = "_event_time"
+_KNOWN_AS = {"Read": "Source"}
+"""Classes that were renamed since their names went into the names of topics."""
 
 
 def changing(node: Node, site: CallSite) -> Node:
@@ -54,7 +56,7 @@ def apart(nodes: Sequence[Node], site: CallSite, *also: int | None) -> tuple[Nod
 def uncut(app: str, write: Write) -> tuple[Write, ...]:
     """A write and, before it, one for each topic that its parts meet in."""
     writes: dict[str, Write] = {}
-    read: dict[str, Source] = {}
+    read: dict[str, Read] = {}
     done: dict[int, Node] = {}
 
     def visit(node: Node) -> Node:
@@ -73,7 +75,7 @@ def uncut(app: str, write: Write) -> tuple[Write, ...]:
     return (*writes.values(), replace(write, node=end))
 
 
-def _through(app: str, cut: Cut | TooLate, before: Node, writes: dict[str, Write], read: dict[str, Source]) -> Source:
+def _through(app: str, cut: Cut | TooLate, before: Node, writes: dict[str, Write], read: dict[str, Read]) -> Read:
     """The topic in place of the cut; what comes before writes it, its events with their time. A query reads it once."""
     topic = f"headrace.{app}.{_digest(before)}"
     if topic in read:
@@ -83,7 +85,7 @@ def _through(app: str, cut: Cut | TooLate, before: Node, writes: dict[str, Write
         columns = (*before.columns, EVENT_TIME)
         before = Project(**_fields(before, columns=columns), input=before, items=(*kept, (EVENT_TIME, TIME)))
     writes[topic] = Write(node=before, to=topic, name=topic, named=False, where=cut.where, internal=True)
-    read[topic] = Source(
+    read[topic] = Read(
         **_fields(cut),
         topic=topic,
         format="json",
@@ -102,7 +104,7 @@ def _with(node: Node, sources: list[Node]) -> Node:
     if all(new is old for new, old in zip(sources, inputs(node), strict=True)):
         return node
     match node:
-        case Source():
+        case Read():
             return node
         case Merge():
             return replace(node, inputs=tuple(sources))
@@ -128,7 +130,9 @@ def _text(value: Any) -> str:
     if isinstance(value, tuple):
         return "(" + ",".join(map(_text, cast("tuple[Any, ...]", value))) + ")"
     if is_dataclass(value):
-        return type(value).__name__ + _text(tuple(getattr(value, part.name) for part in fields(value) if _told(value, part)))
+        return _KNOWN_AS.get(type(value).__name__, type(value).__name__) + _text(
+            tuple(getattr(value, part.name) for part in fields(value) if _told(value, part))
+        )
     return getattr(value, "__name__", None) or repr(value)
 
 

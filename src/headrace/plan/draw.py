@@ -26,7 +26,7 @@ from headrace.plan.nodes import (
     Node,
     Ours,
     Project,
-    Source,
+    Read,
     TableAggregate,
     TableJoin,
     TooLate,
@@ -175,7 +175,7 @@ def _box(node: Node, sources: tuple[str, ...]) -> Box:
 
 def _words(node: Node) -> tuple[str, str]:
     match node:
-        case Source():
+        case Read():
             time = f", time {clock_text(node.clock)}" if node.clock is not Ours.LOG else ""
             late = f", lateness {durations.text(node.lateness)}" if node.lateness is not None else ""
             by = f", table by {', '.join(node.key)}" if node.kind == "table" else ""

@@ -10,7 +10,7 @@ from headrace.plan import checks, silence
 from headrace.plan.callsite import CallSite
 from headrace.plan.cuts import apart, changing
 from headrace.plan.durations import Duration, micros
-from headrace.plan.nodes import LOG_TIME, TIME, AsOf, Cut, How, Join, Lookup, Node, Pairs, Source, TableJoin, query
+from headrace.plan.nodes import LOG_TIME, TIME, AsOf, Cut, How, Join, Lookup, Node, Pairs, Read, TableJoin, query
 
 On = str | Sequence[str] | Mapping[str, str]
 VERSION = "version"
@@ -96,7 +96,7 @@ def lookup(
         _lateness(stream, site)
         # A table that is computed follows the clocks of all tables it is computed from.
         for part in query(table):
-            if isinstance(part, Source | Cut):
+            if isinstance(part, Read | Cut):
                 _lateness(part, site)
     # In the order of the table's key, which is the order of its state.
     pairs = tuple((next(mine for mine, theirs in pairs if theirs == name), name) for name in table.key)

@@ -115,7 +115,7 @@ class _Node:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source(_Node):
+class Read(_Node):
     """A topic. Of kind "table": the newest row of each key, by `version` (a column) or by the order of the log."""
 
     topic: str
@@ -281,7 +281,7 @@ class Cut(_Node):
 
 
 Node = (
-    Source
+    Read
     | Filter
     | Project
     | Explode
@@ -355,7 +355,7 @@ class Write:
 
 def inputs(node: Node) -> tuple[Node, ...]:
     match node:
-        case Source():
+        case Read():
             return ()
         case Merge():
             return node.inputs

@@ -29,8 +29,8 @@ from headrace.plan.nodes import (
     Moment,
     Node,
     Project,
+    Read,
     Sink,
-    Source,
     TableAggregate,
     TableJoin,
     TooLate,
@@ -58,7 +58,7 @@ class QuerySpec:
     mode: Literal["append", "update"]
     to: tuple[str | Sink, ...]
     """Topics, by name, and sinks."""
-    sources: tuple[Source, ...]
+    sources: tuple[Read, ...]
     state: tuple[str, ...]
     named: bool
     where: Where = field(compare=False)
@@ -92,11 +92,11 @@ class QuerySpec:
         """The silence that closes all that waits, in microseconds; None if only events do."""
         return silence.longest(map(silence.of, silence.waiting(self.node)))
 
-    def pulse(self, source: Source) -> str:
+    def pulse(self, source: Read) -> str:
         """The name of that source's clock."""
         return f"{self.app}/{self.name}/{self.label(source)}"
 
-    def label(self, source: Source) -> str:
+    def label(self, source: Read) -> str:
         """The name of a source in progress: its topic, with a number if the query reads that more than once."""
         same = [each for each in self.sources if each.topic == source.topic]
         return source.topic if len(same) < 2 or source not in same else f"{source.topic} ({same.index(source) + 1})"
@@ -180,7 +180,7 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
         else:
             group.append(write)
     for write in parts.values():
-        if any(isinstance(node, Source) and node.topic == write.to for node in walk(write.node)):
+        if any(isinstance(node, Read) and node.topic == write.to for node in walk(write.node)):
             raise PlanError(
                 f"the topic {write.to!r} would be read and written in an endless loop",
                 where=write.where,
@@ -249,7 +249,7 @@ def _spec(app: str, first: Write, group: Sequence[Write]) -> QuerySpec:
         node=first.node,
         mode=_mode(nodes),
         to=tuple(write.to for write in group),
-        sources=tuple(node for node in nodes if isinstance(node, Source)),
+        sources=tuple(node for node in nodes if isinstance(node, Read)),
         state=tuple(shape for node in nodes if (shape := state_shape(node)) is not None),
         named=first.named,
         where=first.where,
@@ -277,7 +277,7 @@ def state_shape(node: Node) -> str | None:
         case Dedupe():
             bound = f" within {durations.text(node.within)}" if node.within is not None else ""
             return f"dedupe {', '.join(_defined(node.input, name) for name in node.by)}{bound}{_of(node)}"
-        case Source() if node.kind == "table":
+        case Read() if node.kind == "table":
             return f"newest row by {', '.join(node.key)} of {node.topic}{_version(node.version)}"
         case AsTable():
             return (
@@ -313,7 +313,7 @@ def _version(version: str | None) -> str:
 
 
 def _of(node: Node) -> str:
-    return " of " + ", ".join(dict.fromkeys(source.topic for source in walk(node) if isinstance(source, Source)))
+    return " of " + ", ".join(dict.fromkeys(source.topic for source in walk(node) if isinstance(source, Read)))
 
 
 def _defined(node: Node, name: str) -> str:

@@ -21,7 +21,7 @@ from headrace.plan.nodes import (
     Merge,
     Node,
     Project,
-    Source,
+    Read,
     TableAggregate,
     TableJoin,
     TooLate,
@@ -80,7 +80,7 @@ def _refusal(node: Node) -> tuple[str, str] | None:
             return _union(node, "a merge")
         case AsTable() | Changes() | TableAggregate() | TooLate() | Cut():
             pass
-        case Source() | Filter() | Project() | Explode() | Apply() | KeyBy():
+        case Read() | Filter() | Project() | Explode() | Apply() | KeyBy():
             # What the function of apply() does is not known here; Spark says it when the query starts.
             pass
     return None
@@ -89,7 +89,7 @@ def _refusal(node: Node) -> tuple[str, str] | None:
 def _union(node: Node, what: str) -> tuple[str, str] | None:
     """Inputs become one stream of records; Spark wants each of them from a source of its own, with no state before."""
     before = [part for side in inputs(node) for part in walk(side)]
-    topics = [source.topic for side in inputs(node) for source in walk(side) if isinstance(source, Source)]
+    topics = [source.topic for side in inputs(node) for source in walk(side) if isinstance(source, Read)]
     if twice := next((topic for topic in topics if topics.count(topic) > 1), None):
         return f"{what} that reads the topic {twice!r} twice", _BATCHES
     if state := next((part for part in before if isinstance(part, Dedupe | Aggregate | Lookup | TableAggregate)), None):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from headrace.plan.nodes import Aggregate, Apply, Cut, Join, Lookup, Node, Source, inputs, query, walk
+from headrace.plan.nodes import Aggregate, Apply, Cut, Join, Lookup, Node, Read, inputs, query, walk
 
 
 def of(node: Node) -> int | None:
@@ -20,7 +20,7 @@ def of(node: Node) -> int | None:
     match node:
         case Aggregate() if node.window is not None:
             return of_streams(node) if node.close_after is None else node.close_after
-        case Source() | Cut():
+        case Read() | Cut():
             return of_streams(node)
         case _:
             return longest(of(each) for each in inputs(node))
@@ -28,7 +28,7 @@ def of(node: Node) -> int | None:
 
 def of_streams(node: Node) -> int | None:
     """What the streams say that a node rests on."""
-    return longest(each.close_after for each in walk(node) if isinstance(each, Source))
+    return longest(each.close_after for each in walk(node) if isinstance(each, Read))
 
 
 def waiting(node: Node) -> tuple[Node, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from headrace.plan.nodes import Aggregate, Every, Join, Node, Source, walk
+from headrace.plan.nodes import Aggregate, Every, Join, Node, Read, walk
 from headrace.plan.queries import QuerySpec
 from headrace.runtime.progress import Batch
 
@@ -50,7 +50,7 @@ class Pace:
             return None
         return self._names[min(self._sources, key=lambda source: self._watermark(source) or 0)]
 
-    def pulses(self, now: int, watermark: int | None = None, pulsed: bool = False) -> dict[Source, int]:
+    def pulses(self, now: int, watermark: int | None = None, pulsed: bool = False) -> dict[Read, int]:
         """How far time has come where nobody said so.
 
         The `watermark` is the query's, for sources not heard of in this run; `pulsed` says that it came of an earlier
@@ -65,7 +65,7 @@ class Pace:
             self._closed = True
             end = max(self.newest.values()) + self._reach
             return {source: end + (source.lateness or 0) for source in self._sources}
-        found: dict[Source, int] = {}
+        found: dict[Read, int] = {}
         idle = [source for source in self._sources if source.idle_after is not None and quiet[source] >= source.idle_after]
         others = [mark for source in self._sources if source not in idle and (mark := self._watermark(source)) is not None]
         for source in idle:
@@ -73,7 +73,7 @@ class Pace:
                 found[source] = min(others) + (source.lateness or 0)
         return found
 
-    def _watermark(self, source: Source) -> int | None:
+    def _watermark(self, source: Read) -> int | None:
         newest = self.newest.get(self._names[source])
         return None if newest is None else newest - (source.lateness or 0)
 

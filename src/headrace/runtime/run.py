@@ -24,7 +24,7 @@ from headrace.effects.effect import Effect
 from headrace.errors import BrokerError, PlanError, RunError, TopicError
 from headrace.plan import durations
 from headrace.plan import realtime as plan_realtime
-from headrace.plan.nodes import Aggregate, Source, walk
+from headrace.plan.nodes import Aggregate, Read, walk
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import display as displays
 from headrace.runtime import failures, gaps, incarnations, ownership, state
@@ -363,7 +363,7 @@ class _Runner:
         for node in (node for spec in specs for node in walk(spec.node)):
             if not isinstance(node, Aggregate) or node.window is None:
                 continue
-            for topic in {below.topic for below in walk(node) if isinstance(below, Source)} - set(written):
+            for topic in {below.topic for below in walk(node) if isinstance(below, Read)} - set(written):
                 kept = topics.retention(self.connection, topic)
                 if kept is not None and node.window.size > kept * 1000:
                     yield (
@@ -385,7 +385,7 @@ class _Runner:
         """In microseconds."""
         return durations.parse(self.config.realtime_batch) or 0
 
-    def _read(self, source: Source) -> DataFrame:
+    def _read(self, source: Read) -> DataFrame:
         batch = None if self.mode == "realtime" else self._most(source.topic)
         return kafka_source.read(self.spark, source, self.connection, batch=batch)
 

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from headrace.errors import StateError
-from headrace.plan.nodes import Ours, Source
+from headrace.plan.nodes import Ours, Read
 from headrace.plan.queries import QuerySpec, clock_text
 from headrace.sinks.files import Files
 from headrace.spark import storage
@@ -112,7 +112,7 @@ def _manifest(spec: QuerySpec, layouts: Layouts, topic_ids: Mapping[str, str]) -
     }
 
 
-def _clock(source: Source, spec: QuerySpec) -> str:
+def _clock(source: Read, spec: QuerySpec) -> str:
     """What it says of a source's time, and whether time goes on there without events."""
     time = "" if source.clock in (Ours.LOG, Ours.APPEND) else f" (time {clock_text(source.clock)})"
     return time + (" and the clock" if spec.paced else "") + (", again for what is late" if spec.late else "")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace.plan.nodes import Source
+from headrace.plan.nodes import Read
 
 FORMAT = "headrace-memory"
 
 
-def read(spark: SparkSession, source: Source, log: str) -> DataFrame:
+def read(spark: SparkSession, source: Read, log: str) -> DataFrame:
     return spark.readStream.format(FORMAT).options(log=log, topic=source.topic).load()

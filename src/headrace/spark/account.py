@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from headrace.plan.nodes import Explode, Filter, KeyBy, Merge, Node, Project, Source, inputs
+from headrace.plan.nodes import Explode, Filter, KeyBy, Merge, Node, Project, Read, inputs
 from headrace.spark import jvm
 
 PLACE = ("_topic", "_partition", "_offset")
@@ -17,7 +17,7 @@ PLACE = ("_topic", "_partition", "_offset")
 
 def fresh(node: Node) -> bool:
     """Whether its rows come from the log by nothing that keeps state."""
-    stateless = isinstance(node, Source | Filter | Project | Explode | KeyBy | Merge) and node.kind == "stream"
+    stateless = isinstance(node, Read | Filter | Project | Explode | KeyBy | Merge) and node.kind == "stream"
     return stateless and all(map(fresh, inputs(node)))
 
 

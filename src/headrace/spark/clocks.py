@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from headrace.plan import durations
-from headrace.plan.nodes import LOG_TIME, Device, Moment, Ours, Source
+from headrace.plan.nodes import LOG_TIME, Device, Moment, Ours, Read
 from headrace.plan.schema import plain
 from headrace.spark.columns import path
 
@@ -27,7 +27,7 @@ class Clocked:
     offset: Column | None = None
 
 
-def columns(source: Source) -> tuple[str, ...]:
+def columns(source: Read) -> tuple[str, ...]:
     """The columns that an event's time is made of; without one of them it is a bad record."""
     match source.clock:
         case Moment(column):
@@ -39,7 +39,7 @@ def columns(source: Source) -> tuple[str, ...]:
             return ()
 
 
-def clocked(source: Source, now: Column) -> Clocked:
+def clocked(source: Read, now: Column) -> Clocked:
     """Over the record's columns: `_row`, `_timestamp` and, for a source by the log's clock, `_timestamp_type`."""
     causes: list[Column] = []
     offset = None
@@ -62,7 +62,7 @@ def clocked(source: Source, now: Column) -> Clocked:
     return Clocked(time, F.coalesce(*causes) if causes else None, offset)
 
 
-def _moment(source: Source, moment: Moment, causes: list[Column]) -> Column:
+def _moment(source: Read, moment: Moment, causes: list[Column]) -> Column:
     value, kind = F.col(path("_row", moment.column)), plain(dict(source.fields).get(moment.column, "timestamp"))
     if moment.unit is not None:
         return F.timestamp_micros(F.round(value * _MICROS[moment.unit]).cast("bigint"))
@@ -75,7 +75,7 @@ def _moment(source: Source, moment: Moment, causes: list[Column]) -> Column:
     return time
 
 
-def _device(source: Source, clock: Device, causes: list[Column]) -> tuple[Column, Column]:
+def _device(source: Read, clock: Device, causes: list[Column]) -> tuple[Column, Column]:
     occurred, sent = _moment(source, clock.occurred, causes), _moment(source, clock.sent, causes)
     received = F.col(LOG_TIME) if clock.received is None else _moment(source, clock.received, causes)
     skew = F.unix_micros(received) - F.unix_micros(sent)

@@ -29,7 +29,7 @@ from headrace.plan.nodes import (
     Merge,
     Node,
     Project,
-    Source,
+    Read,
     TableAggregate,
     TableJoin,
     TooLate,
@@ -43,7 +43,7 @@ from headrace.spark.decode import ADVANCE, decode, fields_of
 from headrace.spark.guard import Guard
 from headrace.spark.tables import Kernel, Steps, Table
 
-Read = Callable[[Source], DataFrame]
+Reader = Callable[[Read], DataFrame]
 _POSITION = "_position"
 
 
@@ -84,7 +84,7 @@ class Compiled:
         return self.rows.select(*map(column, self.spec.node.columns)).schema
 
 
-def compile(spec: QuerySpec, read: Read, *, realtime: bool = False, now: Column | None = None, clock: str = "") -> Compiled:
+def compile(spec: QuerySpec, read: Reader, *, realtime: bool = False, now: Column | None = None, clock: str = "") -> Compiled:
     """`read` gives the records of a source's topic; `now` is the time at which a record is processed.
 
     `clock` is what the names of the query's clocks begin with, if another run of it is in the same Spark.
@@ -111,10 +111,10 @@ def compile(spec: QuerySpec, read: Read, *, realtime: bool = False, now: Column 
     return compiled
 
 
-def _paced(read: Read, spec: QuerySpec, clock: str) -> Read:
+def _paced(read: Reader, spec: QuerySpec, clock: str) -> Reader:
     """The records, and between them times without an event, when the query's clock is told one."""
 
-    def records(source: Source) -> DataFrame:
+    def records(source: Read) -> DataFrame:
         return jvm.with_pulses(read(source), clock + spec.pulse(source), ADVANCE)
 
     return records
@@ -125,7 +125,7 @@ class Inputs:
     """What a query is made of: the records of its topics, and the time at which they are processed."""
 
     spec: QuerySpec
-    read: Read
+    read: Reader
     now: Column | None
     newest: bool = False
     """Whether progress has to say how far the events of each source have come."""
@@ -192,7 +192,7 @@ class _Built:
     frames: dict[int, DataFrame] = field(default_factory=dict[int, DataFrame])
     tables: dict[tuple[int, Steps], Table] = field(default_factory=dict[tuple[int, Steps], Table])
     raw: dict[int, Table] = field(default_factory=dict[int, Table])
-    decoded: list[Source] = field(default_factory=list[Source])
+    decoded: list[Read] = field(default_factory=list[Read])
 
     def frame(self, node: Node) -> DataFrame:
         return self.frames[id(node)]
@@ -249,7 +249,7 @@ class _Built:
     def _raw(self, node: Node) -> Table | None:
         """Upserts as they come, and what only looks at one of them."""
         match node:
-            case Source():
+            case Read():
                 return tables.upserts(self._decoded(node), node, places=self.kernel.places)
             case AsTable():
                 return tables.upserts(self._keyed(node), node, places=self.kernel.places)
@@ -279,7 +279,7 @@ class _Built:
     def _frame(self, node: Node) -> DataFrame:
         frame = self.frame
         match node:
-            case Source():
+            case Read():
                 return self._decoded(node)
             case Filter():
                 rows, (condition,) = self._guarded(node, [node.condition])
@@ -350,7 +350,7 @@ class _Built:
     def _guard(self, node: Node) -> Guard:
         return Guard.of(node, self.inputs.letters)
 
-    def _decoded(self, source: Source) -> DataFrame:
+    def _decoded(self, source: Read) -> DataFrame:
         records, label = self.inputs.read(source), self.inputs.spec.label(source)
         number = len(self.decoded)
         self.decoded.append(source)

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from headrace.plan.nodes import CLOCK_OFFSET, TIME, Source
+from headrace.plan.nodes import CLOCK_OFFSET, TIME, Read
 from headrace.plan.schema import Fields, ddl, plain
 from headrace.spark import account, clocks, jvm
 from headrace.spark.columns import path
@@ -22,7 +22,7 @@ BAD = "_bad"
 
 def decode(
     records: DataFrame,
-    source: Source,
+    source: Read,
     *,
     label: str,
     number: int,
@@ -91,7 +91,7 @@ def decode(
     return rows.select(*columns, *account.hidden(source), *place)
 
 
-def _good(letters: jvm.DeadLetters, source: Source, cause: Column) -> Column:
+def _good(letters: jvm.DeadLetters, source: Read, cause: Column) -> Column:
     return letters.good(f"decode {source.topic}", cause, F.col("_topic"), F.col("_partition"), F.col("_offset"))
 
 
@@ -100,14 +100,14 @@ def fields_of(type: StructType) -> Fields:
     return tuple((field.name, field.dataType.simpleString()) for field in type.fields)
 
 
-def _value(records: DataFrame, source: Source, advances: bool) -> Column:
+def _value(records: DataFrame, source: Read, advances: bool) -> Column:
     row = _row(records, source)
     if source.kind == "table":
         row = F.when(F.col("value").isNull(), _delete(source)).otherwise(row)
     return F.when(F.col(ADVANCE).isNull(), row) if advances else row
 
 
-def _delete(source: Source) -> Column:
+def _delete(source: Read) -> Column:
     """A record without a value: its key, as the columns of the key, says which row is no more."""
     text = F.col("key").cast("string")
     kinds = {name: plain(kind) for name, kind in source.fields}
@@ -128,7 +128,7 @@ def _delete(source: Source) -> Column:
     return F.struct(*fields, bad.alias(BAD))
 
 
-def _row(records: DataFrame, source: Source) -> Column:
+def _row(records: DataFrame, source: Read) -> Column:
     value = F.col("value")
     needed = {
         *(source.key if source.origin is None else ()),
@@ -160,7 +160,7 @@ def _row(records: DataFrame, source: Source) -> Column:
             return F.struct(*_record_key(source), value.alias("value"), F.lit(None).cast("string").alias(BAD))
 
 
-def _record_key(source: Source) -> list[Column]:
+def _record_key(source: Read) -> list[Column]:
     return [F.col("key").cast("string").alias(name) for name in source.key]
 
 

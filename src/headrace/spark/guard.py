@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headrace.errors import Where
-from headrace.plan.nodes import Bad, Node, Source, Udf, walk
+from headrace.plan.nodes import Bad, Node, Read, Udf, walk
 from headrace.spark import account, jvm
 from headrace.spark.account import PLACE
 from headrace.spark.functions import CALL
@@ -30,7 +30,7 @@ class Guard:
 
     @staticmethod
     def of(node: Node, letters: jvm.DeadLetters | None) -> Guard:
-        sources = [source for source in walk(node) if isinstance(source, Source)]
+        sources = [source for source in walk(node) if isinstance(source, Read)]
         internal = any(source.origin is not None for source in sources)
         called = "".join(f"{udf.name}(), " for udf in node.udfs).removesuffix(", ") or type(node).__name__.lower()
         return Guard(f"{called} at {_line(node.where)}", {source.topic: source.bad for source in sources}, letters, internal)

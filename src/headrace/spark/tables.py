@@ -26,7 +26,7 @@ from headrace.plan.nodes import (
     Node,
     Pairs,
     Project,
-    Source,
+    Read,
     TableAggregate,
     TableJoin,
 )
@@ -175,7 +175,7 @@ def _happened(inside: Column, key: Column, time: Column, row: Column, version: C
     return [F.when(never, key), key, F.when(inside, F.lit(_LEFT)), time, zero, version, zero, F.when(never, row), row]
 
 
-def upserts(frame: DataFrame, node: Source | AsTable, also: Sequence[Column] = (), *, places: bool = False) -> Table:
+def upserts(frame: DataFrame, node: Read | AsTable, also: Sequence[Column] = (), *, places: bool = False) -> Table:
     """Flat rows as the newest rows of their keys; where `_deleted` is true, the key has none any more."""
     deleted = F.col(DELETED) if DELETED in frame.columns else F.lit(False)
     key = _struct({name: column(name) for name in node.key})
@@ -187,7 +187,7 @@ def upserts(frame: DataFrame, node: Source | AsTable, also: Sequence[Column] = (
         # Without its version a row has no place in the table, like one without its key. A topic's are bad records already.
         known = version.isNotNull() | deleted
         key = _struct({name: F.when(known, column(name)) for name in node.key}) if isinstance(node, AsTable) else key
-    elif isinstance(node, Source):
+    elif isinstance(node, Read):
         assert offset is not None
         version = offset
     else:
@@ -203,13 +203,13 @@ def upserts(frame: DataFrame, node: Source | AsTable, also: Sequence[Column] = (
         (version if offset is None else _place(node, offset) if places else offset).cast("bigint").alias(SEQUENCE),
         (F.unix_micros("_timestamp") if "_timestamp" in frame.columns else at).alias(ARRIVED),
     )
-    internal = isinstance(node, Source) and node.origin is not None
+    internal = isinstance(node, Read) and node.origin is not None
     return Table(changes, raw=True, versioned=isinstance(node, AsTable) or node.version is not None, null_keys=internal)
 
 
-def _place(node: Source | AsTable, offset: Column) -> Column:
+def _place(node: Read | AsTable, offset: Column) -> Column:
     """In the order of a partition; records of others are other numbers, as far as 16 bits can tell them apart."""
-    topic = F.lit(node.topic) if isinstance(node, Source) else F.col("_topic")
+    topic = F.lit(node.topic) if isinstance(node, Read) else F.col("_topic")
     return F.shiftleft(offset, 16) + F.pmod(F.hash(topic, F.col("_partition")), F.lit(1 << 16))
 
 
@@ -357,7 +357,7 @@ def _struct(columns: Mapping[str, Column]) -> Column:
     return F.struct(*(value.alias(name) for name, value in (columns or {"all": F.lit(0)}).items()))
 
 
-def _number(frame: DataFrame, name: str, node: Source | AsTable) -> Column:
+def _number(frame: DataFrame, name: str, node: Read | AsTable) -> Column:
     match kind := frame.schema[name].dataType:
         case TimestampType():
             return F.unix_micros(column(name))

@@ -25,7 +25,7 @@ from headrace.errors import PlanError
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration, micros
 from headrace.plan.expressions import unknown_column
-from headrace.plan.nodes import Source
+from headrace.plan.nodes import Read
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import failures, progress
 from headrace.runtime.order import waves
@@ -74,7 +74,7 @@ class Driver:
         self._clock = f"{self._log}/"
         self._folder = Path(tempfile.mkdtemp(prefix="headrace-"))
         self._now = at("00:00:00")
-        self._topics: dict[str, list[Source]] = {}
+        self._topics: dict[str, list[Read]] = {}
         for source in dict.fromkeys(source for spec in self._specs for source in spec.sources):
             self._topics.setdefault(source.topic, []).append(source)
         self._uncut = False
@@ -235,7 +235,7 @@ class Driver:
         self._failed = self._failed or kind is not None
         self.close()
 
-    def _sources(self, topic: str) -> list[Source]:
+    def _sources(self, topic: str) -> list[Read]:
         """Mostly one; more if a topic is declared more than once."""
         if topic not in self._topics:
             raise PlanError(
@@ -245,7 +245,7 @@ class Driver:
             )
         return self._topics[topic]
 
-    def _read(self, source: Source) -> DataFrame:
+    def _read(self, source: Read) -> DataFrame:
         return memory.read(self._spark, source, self._log)
 
     def _pulse(self, wave: Sequence[QuerySpec]) -> None:
@@ -307,7 +307,7 @@ class Driver:
             query.stop()
         self._queries.clear()
 
-    def _record(self, sources: list[Source], row: Any, key: str | None) -> tuple[bytes | None, bytes | None, int, int]:
+    def _record(self, sources: list[Read], row: Any, key: str | None) -> tuple[bytes | None, bytes | None, int, int]:
         if isinstance(row, Mapping):
             fields: Mapping[str, Any] = row  # pyright: ignore[reportUnknownVariableType]
             for column in {source.time for source in sources if source.time is not None}:
@@ -321,7 +321,7 @@ class Driver:
             return None if name is None else str(name).encode(), _bytes(value), _micros(self._now), 0
         return None, _bytes(row), _micros(self._now), 0
 
-    def _known(self, sources: list[Source], names: Iterable[str]) -> None:
+    def _known(self, sources: list[Read], names: Iterable[str]) -> None:
         """More columns than the schema's are fine in the log; in a test they are typos."""
         columns = tuple(dict.fromkeys(column for source in sources for column in source.columns))
         for name in names:
@@ -363,7 +363,7 @@ def _timed(value: Any, kind: DataType) -> Any:
             return value
 
 
-def _key(sources: list[Source], fields: Mapping[str, Any]) -> Any:
+def _key(sources: list[Read], fields: Mapping[str, Any]) -> Any:
     """A table's records have its key as theirs."""
     key = next((source.key for source in sources if source.key), ())
     if len(key) < 2:
