@@ -148,7 +148,7 @@ DEFECTS = (
     Defect(
         "topics known by their names only",
         "src/headrace/runtime/incarnations.py",
-        "*(source.topic for source in spec.sources), ",
+        "*(source.label for source in spec.sources), ",
         "",
         lambda seed, say, code: strikes.recreated(seed, say, code=code),
     ),

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from headrace import sinks
+from headrace import sinks, sources
 from headrace.app import App
 from headrace.clocks import device_clock, event_time, log_append_time, processing_time, record_time
 from headrace.errors import HeadraceError
@@ -34,6 +34,7 @@ __all__ = [
     "session",
     "sinks",
     "sliding",
+    "sources",
     "tumbling",
     "udf",
 ]

@@ -17,9 +17,9 @@ from headrace.errors import RunError, SetupError
 from headrace.runtime import supervise
 from headrace.runtime.progress import Batch, Total
 from headrace.runtime.supervise import Job, Supervisor
-from headrace.sources import memory
 from headrace.spark import jvm
 from headrace.spark.compile import compile
+from headrace.spark.read import memory
 from headrace.spark.session import check_kernel
 from headrace.version import __version__
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from headrace.errors import PlanError, Where
 from headrace.plan import checks, cuts, expressions, schema, silence
@@ -34,6 +34,7 @@ from headrace.plan.nodes import (
     Ours,
     Project,
     Read,
+    Source,
     TooLate,
     Window,
     query,
@@ -48,7 +49,7 @@ _VERSIONS = ("tinyint", "smallint", "int", "integer", "bigint", "long", "timesta
 
 
 def source(
-    topic: str,
+    source: Source,
     site: CallSite,
     *,
     fields: Schema | None,
@@ -56,20 +57,17 @@ def source(
     lateness: Duration | None,
     format: Format,
     bad: Bad,
-    start: Literal["earliest", "latest"],
     max_ahead: Duration | None = None,
     idle_after: Duration | None = None,
     close_after: Duration | None = None,
     key: tuple[str, ...] = (),
     version: str | None = None,
 ) -> Read:
-    """A topic as a stream, or, with a key, as a table."""
+    """What is read as a stream, or, with a key, as a table."""
     where = site.where
-    what = f"the {'table' if key else 'stream'} {topic!r}"
+    what = f"the {'table' if key else 'stream'} {source.label!r}"
     checks.one_of("format", format, ("json", "text", "bytes"), where)
     checks.one_of("bad", bad, ("dead", "skip", "fail"), where)
-    checks.one_of("start", start, ("earliest", "latest"), where)
-    checks.topic(topic, where)
     if format == "json" and fields is None:
         raise PlanError(f"{what} has no schema", where=where, fix=f"add {schema.EXAMPLE}")
     if format != "json" and fields is not None:
@@ -98,24 +96,25 @@ def source(
                 where=where,
                 fix="a version is a whole number, a timestamp or a date",
             )
-    return Read(
+    read = Read(
         where=where,
         columns=names,
-        hidden=(TIME,) if key else (*SOURCE_HIDDEN, *((CLOCK_OFFSET,) if isinstance(clock, Device) else ())),
+        hidden=(TIME,) if key else (*SOURCE_HIDDEN, *((CLOCK_OFFSET,) if isinstance(clock, Device) else ()), *source.hidden),
         key=key,
         kind="table" if key else "stream",
         version=version,
         lateness=None if lateness is None else _lateness(lateness, where),
-        topic=topic,
+        source=source,
         format=format,
         fields=parsed,
         clock=clock,
         bad=bad,
-        start=start,
         max_ahead=None if max_ahead is None else micros(max_ahead, what="max_ahead", where=where),
         idle_after=None if idle_after is None else micros(idle_after, what="idle_after", where=where),
         close_after=None if close_after is None else micros(close_after, what="close_after", where=where),
     )
+    source.check(read)
+    return read
 
 
 def _lateness(lateness: Duration, where: Where) -> int:

@@ -141,5 +141,5 @@ def zone(name: object, where: Where) -> str:
 def title(node: Node) -> str:
     sources = [source for source in walk(node) if isinstance(source, Read)]
     if isinstance(node, Read):
-        return f"the {node.kind} {node.topic!r}"
-    return f"the {node.kind} derived from {' and '.join(repr(source.topic) for source in sources)}"
+        return f"the {node.kind} {node.label!r}"
+    return f"the {node.kind} derived from {' and '.join(repr(source.label) for source in sources)}"

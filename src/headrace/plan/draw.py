@@ -81,7 +81,7 @@ def model(app: str, specs: Sequence[QuerySpec]) -> Topology:
         Query(
             name=spec.name,
             mode=spec.mode,
-            reads=tuple(source.topic for source in spec.sources),
+            reads=tuple(source.label for source in spec.sources),
             writes=spec.writes,
             state=spec.state,
             node=ids[id(spec.node)],
@@ -180,7 +180,7 @@ def _words(node: Node) -> tuple[str, str]:
             late = f", lateness {durations.text(node.lateness)}" if node.lateness is not None else ""
             by = f", table by {', '.join(node.key)}" if node.kind == "table" else ""
             version = f", version {node.version}" if node.version else ""
-            return "topic", f"{node.topic} ({node.format}{by}{version}{time}{late}{_silence(node.close_after)})"
+            return "topic", f"{node.label} ({node.format}{by}{version}{time}{late}{_silence(node.close_after)})"
         case Filter():
             return "where", node.condition
         case Project():

@@ -102,6 +102,9 @@ _SINKS = {
     'write hr.sinks.webhook("https://example.com/hook")': "http https post slack rest",
     "write hr.sinks.call(function)": "function foreach callback python print console",
 }
+_SOURCES = {
+    'write hr.sources.kafka("trades")': "topic topics redpanda stream",
+}
 
 
 def _spread(*tables: dict[str, str]) -> dict[str, str]:
@@ -123,6 +126,7 @@ GROUPED = dict.fromkeys(_NOT_YET, 'aggregate first: .key_by(…).agg(n="count(*)
 APP = _spread(_APP)
 MODULE = _spread(_MODULE)
 SINKS = _spread(_SINKS)
+SOURCES = _spread(_SOURCES)
 
 ARGUMENTS = {
     argument: names.split()

@@ -115,21 +115,56 @@ class _Node:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Read(_Node):
-    """A topic. Of kind "table": the newest row of each key, by `version` (a column) or by the order of the log."""
+class Source:
+    """Where records come from; the values that `hr.sources` makes."""
 
-    topic: str
+    @property
+    def label(self) -> str:
+        """As it is drawn and named in progress, errors and state. No secret is in it."""
+        raise NotImplementedError
+
+    def check(self, read: Read) -> None:
+        """Refuses what can't be read this way, at the user's line."""
+
+    def reads(self, topic: str) -> bool:
+        """Whether what a query writes to this topic is read here."""
+        return False
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Columns that it has besides those of every source."""
+        return ()
+
+    @property
+    def skips(self) -> str | None:
+        """How a first run starts, if not with all that is there: `start="latest"`."""
+        return None
+
+    @property
+    def known_as(self) -> tuple[object, object]:
+        """What stands for it in the names of internal topics, which must never change: what is read, and from where on."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read(_Node):
+    """Records of a source. Of kind "table": the newest row of each key, by `version` (a column) or by the order of the log."""
+
+    source: Source
     format: Format
     fields: Fields
     clock: Clock
     bad: Bad
-    start: Literal["earliest", "latest"]
     version: str | None = None
     max_ahead: int | None = None
     idle_after: int | None = None
     close_after: int | None = None
     origin: Node | None = None
     """What writes the topic, if it is one between the parts of an application; its fields come from there."""
+
+    @property
+    def label(self) -> str:
+        return self.source.label
 
     @property
     def by_log(self) -> bool:

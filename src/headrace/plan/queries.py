@@ -97,9 +97,13 @@ class QuerySpec:
         return f"{self.app}/{self.name}/{self.label(source)}"
 
     def label(self, source: Read) -> str:
-        """The name of a source in progress: its topic, with a number if the query reads that more than once."""
-        same = [each for each in self.sources if each.topic == source.topic]
-        return source.topic if len(same) < 2 or source not in same else f"{source.topic} ({same.index(source) + 1})"
+        """The name of a source in progress, with a number if the query reads it more than once."""
+        same = [each for each in self.sources if each.label == source.label]
+        return source.label if len(same) < 2 or source not in same else f"{source.label} ({same.index(source) + 1})"
+
+    def reads(self, topic: str) -> bool:
+        """Whether it reads what is written to this topic."""
+        return any(source.source.reads(topic) for source in self.sources)
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -180,7 +184,7 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
         else:
             group.append(write)
     for write in parts.values():
-        if any(isinstance(node, Read) and node.topic == write.to for node in walk(write.node)):
+        if any(isinstance(node, Read) and node.source.reads(write.label) for node in walk(write.node)):
             raise PlanError(
                 f"the topic {write.to!r} would be read and written in an endless loop",
                 where=write.where,
@@ -278,7 +282,7 @@ def state_shape(node: Node) -> str | None:
             bound = f" within {durations.text(node.within)}" if node.within is not None else ""
             return f"dedupe {', '.join(_defined(node.input, name) for name in node.by)}{bound}{_of(node)}"
         case Read() if node.kind == "table":
-            return f"newest row by {', '.join(node.key)} of {node.topic}{_version(node.version)}"
+            return f"newest row by {', '.join(node.key)} of {node.label}{_version(node.version)}"
         case AsTable():
             return (
                 f"newest row by {', '.join(_defined(node.input, name) for name in node.key)}{_version(node.version)}{_of(node)}"
@@ -313,7 +317,7 @@ def _version(version: str | None) -> str:
 
 
 def _of(node: Node) -> str:
-    return " of " + ", ".join(dict.fromkeys(source.topic for source in walk(node) if isinstance(source, Read)))
+    return " of " + ", ".join(dict.fromkeys(source.label for source in walk(node) if isinstance(source, Read)))
 
 
 def _defined(node: Node, name: str) -> str:

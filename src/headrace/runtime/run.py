@@ -15,13 +15,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from headrace import jars, private
-from headrace.broker import connect, embedded, groups, peek, topics
+from headrace.broker import connect, embedded, groups, topics
 from headrace.broker.client import Connection
-from headrace.config import Config, size
+from headrace.config import Config
 from headrace.effects import outbox
 from headrace.effects.dispatch import Dispatcher
 from headrace.effects.effect import Effect
-from headrace.errors import BrokerError, PlanError, RunError, TopicError
+from headrace.errors import BrokerError, PlanError, RunError
 from headrace.plan import durations
 from headrace.plan import realtime as plan_realtime
 from headrace.plan.nodes import Aggregate, Read, walk
@@ -35,10 +35,11 @@ from headrace.runtime.progress import Batch, Offsets, Total
 from headrace.runtime.stop import Stop, Stopped, Task
 from headrace.runtime.supervise import Clock, Job, Supervisor
 from headrace.sinks.files import Files
-from headrace.sources import kafka as kafka_source
 from headrace.spark import child, ends, jvm, realtime
 from headrace.spark.cluster import Cluster, cores
 from headrace.spark.compile import Compiled, compile, explain
+from headrace.spark.read import inputs
+from headrace.spark.read.input import Input
 from headrace.spark.session import THROUGHPUT, session
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def run(
             leases: list[Lease] = []
 
             def ready(connection: Connection) -> None:
-                _require_topics(connection, specs)
+                _prepare(connection, config, specs)
                 if (lease := stack.enter_context(_leased(config, connection, specs[0]))) is not None:
                     leases.append(lease)
 
@@ -181,14 +182,11 @@ def start(
     return found, connection
 
 
-def _require_topics(connection: Connection, specs: Sequence[QuerySpec]) -> None:
+def _prepare(connection: Connection, config: Config, specs: Sequence[QuerySpec]) -> None:
     """What is read must be there, unless the application itself writes it."""
     written = {topic for spec in specs for route in spec.routes for topic in route}
-    for read in dict.fromkeys(source for spec in specs for source in spec.sources if source.topic not in written):
-        try:
-            topics.require(connection, read.topic)
-        except TopicError as e:
-            raise TopicError(e.message, where=read.where, fix=e.fix) from e
+    for read in dict.fromkeys(source for spec in specs for source in spec.sources):
+        inputs.of(read, connection, config).prepare(written)
 
 
 @contextmanager
@@ -242,7 +240,7 @@ class _Runner:
     """Raises if the state is not ours any more."""
     ids: dict[str, str] = field(default_factory=dict[str, str])
     """Of all topics of the queries, as they were compared with the checkpoints."""
-    _limits: dict[str, int] = field(default_factory=dict[str, int])
+    _opened: dict[Read, Input] = field(default_factory=dict[Read, Input])
 
     def run(self, specs: Sequence[QuerySpec], until: Literal["now"] | None) -> Summary:
         at_once = self.mode == "realtime"
@@ -341,7 +339,18 @@ class _Runner:
             dispatcher.stop()
 
     def _topic_ids(self, specs: Sequence[QuerySpec]) -> dict[str, str]:
-        return topics.ids(self.connection, {topic for spec in specs for topic in incarnations.of(spec)})
+        own = topics.ids(self.connection, {topic for spec in specs for topic in incarnations.written(spec)})
+        for read in self._inputs(specs).values():
+            own.update(read.identities())
+        return own
+
+    def _inputs(self, specs: Sequence[QuerySpec]) -> dict[Read, Input]:
+        return {source: self._input(source) for spec in specs for source in spec.sources}
+
+    def _input(self, read: Read) -> Input:
+        if read not in self._opened:
+            self._opened[read] = inputs.of(read, self.connection, self.config)
+        return self._opened[read]
 
     def _topics(self, specs: Sequence[QuerySpec]) -> None:
         """What is written is created."""
@@ -351,11 +360,9 @@ class _Runner:
         for topic, spec in written.items():
             if topics.ensure(self.connection, topic, config=_topic_config(spec) if topic in spec.topics else {}):
                 self.display.say(f"created the topic {topic}")
-        for read in dict.fromkeys(source for spec in specs for source in spec.sources if source.by_log):
-            try:
-                topics.require_log_time(self.connection, read.topic)
-            except TopicError as e:
-                raise TopicError(e.message, where=read.where, fix=e.fix) from e
+        # Those that it has made just now, too.
+        for read in self._inputs(specs).values():
+            read.prepare(())
         own_topics(self.connection, specs[0])
 
     def _short_histories(self, specs: Sequence[QuerySpec], written: Collection[str]) -> Iterator[str]:
@@ -363,9 +370,9 @@ class _Runner:
         for node in (node for spec in specs for node in walk(spec.node)):
             if not isinstance(node, Aggregate) or node.window is None:
                 continue
-            for topic in {below.topic for below in walk(node) if isinstance(below, Read)} - set(written):
-                kept = topics.retention(self.connection, topic)
-                if kept is not None and node.window.size > kept * 1000:
+            reads = [self._input(below) for below in walk(node) if isinstance(below, Read)]
+            for topic, kept in {name: kept for read in reads for name, kept in read.kept().items()}.items():
+                if topic not in written and node.window.size > kept * 1000:
                     yield (
                         f"the window at {node.where.file}:{node.where.line} is longer than the topic {topic!r} keeps its "
                         f"records ({durations.text(kept * 1000)}): without its state it could not be computed again\n"
@@ -374,8 +381,7 @@ class _Runner:
 
     def _realtime(self, specs: Sequence[QuerySpec]) -> None:
         """All slots are held at once and for long: say how many, and that news of them are rare."""
-        read = {source.topic for spec in specs for source in spec.sources}
-        partitions = {topic: topics.require(self.connection, topic) for topic in read}
+        partitions = {read: found.partitions() for read, found in self._inputs(specs).items()}
         needed = realtime.slots(specs, partitions, cores(self.config.master))
         realtime.check_slots(self.spark, needed)
         every = durations.text(self._realtime_batch())
@@ -386,15 +392,7 @@ class _Runner:
         return durations.parse(self.config.realtime_batch) or 0
 
     def _read(self, source: Read) -> DataFrame:
-        batch = None if self.mode == "realtime" else self._most(source.topic)
-        return kafka_source.read(self.spark, source, self.connection, batch=batch)
-
-    def _most(self, topic: str) -> int:
-        """How many records of a topic go into one batch: as many as `batch` says, and as `batch_bytes` has room for."""
-        if topic not in self._limits:
-            average = peek.average_size(self.connection, topic)
-            self._limits[topic] = min(self.config.batch, max(size(self.config.batch_bytes) // max(average, 1), 1))
-        return self._limits[topic]
+        return self._input(source).records(self.spark, realtime=self.mode == "realtime")
 
     def _job(self, query: Compiled, until: Literal["now"] | None) -> Job:
         at_once, spec = self.mode == "realtime", query.spec
@@ -419,7 +417,7 @@ class _Runner:
     def _writer(self, query: Compiled) -> DataStreamWriter:
         spec = query.spec
         ends.register(query, places(spec, self.config, self.connection))
-        ids = {topic: self.ids[topic] for topic in incarnations.of(spec)}
+        ids = {topic: id for topic, id in self.ids.items() if incarnations.of(spec, topic)}
         jvm.expect_topics(self.spark, spec.id, self.connection.java(), ids, planned=not self._by_kernel(spec))
         for sink in query.spec.sinks:
             if isinstance(sink, Files):
@@ -472,9 +470,7 @@ class _GroupProgress:
         self._group = specs[0].app
         self._display = display
         self._offsets: dict[str, Offsets] = {spec.name: {} for spec in specs}
-        self._readers = {
-            source.topic: {spec.name for spec in specs if source in spec.sources} for spec in specs for source in spec.sources
-        }
+        self._sources = {spec.name: [source.source for source in spec.sources] for spec in specs}
         self._committed: Offsets = {}
         self._refused = False
 
@@ -483,7 +479,8 @@ class _GroupProgress:
         # Of several queries that read a partition the slowest counts: what is committed has been read by all of them.
         reached: Offsets = {}
         for place in batch.offsets:
-            by = [self._offsets[name].get(place) for name in self._readers.get(place[0], ())]
+            readers = [name for name, sources in self._sources.items() if any(source.reads(place[0]) for source in sources)]
+            by = [self._offsets[name].get(place) for name in readers]
             offsets = [offset for offset in by if offset is not None]
             if len(offsets) == len(by):
                 reached[place] = min(offsets)

@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from headrace.plan.nodes import CLOCK_OFFSET, TIME, Read
 from headrace.plan.schema import Fields, ddl, plain
+from headrace.sources.kafka import HEADERS
 from headrace.spark import account, clocks, jvm
 from headrace.spark.columns import path
 from headrace.spark.encode import null_key
@@ -47,6 +48,7 @@ def decode(
         F.col("offset").alias("_offset"),
         F.col("timestamp").alias("_timestamp"),
         *([F.col("timestampType").alias(clocks.TIMESTAMP_TYPE)] if source.by_log else []),
+        *([F.col("headers").alias(HEADERS)] if HEADERS in source.hidden else []),
         *([F.col("value").isNull().alias(DELETED)] if source.kind == "table" else []),
         *([F.col(ADVANCE)] if advances else []),
     )
@@ -92,7 +94,7 @@ def decode(
 
 
 def _good(letters: jvm.DeadLetters, source: Read, cause: Column) -> Column:
-    return letters.good(f"decode {source.topic}", cause, F.col("_topic"), F.col("_partition"), F.col("_offset"))
+    return letters.good(f"decode {source.label}", cause, F.col("_topic"), F.col("_partition"), F.col("_offset"))
 
 
 def fields_of(type: StructType) -> Fields:

@@ -18,23 +18,14 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-import headrace as hr
 from headrace.broker import embedded, topics
-from headrace.plan.nodes import Read, walk
-from headrace.sources import kafka
+from headrace.sources.kafka import Kafka
+from headrace.spark.read import kafka
 
 PARTITIONS = 3
 CREATED = {"message.timestamp.type": "CreateTime"}
 """Timestamps are those that producers set."""
 COLUMNS = ("topic", "partition", "offset", "key", "value", "timestamp", "timestampType")
-
-
-def source(topic: str) -> Read:
-    app = hr.App("reading")
-    app.stream(topic, format="bytes").to("out")
-    (query,) = app.queries()
-    (node,) = (node for node in walk(query.node) if isinstance(node, Read))
-    return node
 
 
 def produce(broker: Any, topic: str, dice: random.Random) -> None:
@@ -109,7 +100,7 @@ def test_each_committed_record_is_read_once(
         for _ in range(3):
             produce(broker, topic, dice)
             batch = dice.choice((11, 60, 100_000))
-            read += run(kafka.read(spark, source(topic), broker.connection, batch=batch), tmp_path)
+            read += run(kafka.read(spark, Kafka(topics=(topic,)), broker.connection, batch=batch), tmp_path)
             assert read == committed(broker, topic)
     finally:
         spark.conf.unset("spark.sql.codegen.wholeStage")
@@ -119,7 +110,7 @@ def test_what_is_read_twice_in_a_batch_is_there_twice(spark: SparkSession, broke
     """By one consumer, one after the other."""
     topics.create(broker.connection, topic, partitions=PARTITIONS, config=CREATED)
     produce(broker, topic, random.Random(1))
-    rows = kafka.read(spark, source(topic), broker.connection, batch=20)
+    rows = kafka.read(spark, Kafka(topics=(topic,)), broker.connection, batch=20)
     assert run(rows.union(rows), tmp_path) == committed(broker, topic) + committed(broker, topic)
 
 
@@ -140,7 +131,7 @@ def test_a_broker_that_is_silent_for_a_while_loses_nothing(
             os.kill(pid, signal.SIGSTOP)
             threading.Timer(seconds, os.kill, (pid, signal.SIGCONT)).start()
 
-    rows = kafka.read(spark, source(topic), broker.connection, batch=30)
+    rows = kafka.read(spark, Kafka(topics=(topic,)), broker.connection, batch=30)
     try:
         assert run(rows, tmp_path, before=silence) == committed(broker, topic)
     finally:
@@ -158,7 +149,7 @@ def test_a_log_with_nothing_but_what_was_rolled_back_has_no_records(
         producer.produce(topic, value=b"x", partition=number % PARTITIONS)
     producer.flush()
     producer.abort_transaction()
-    assert run(kafka.read(spark, source(topic), broker.connection, batch=7), tmp_path) == Counter()
+    assert run(kafka.read(spark, Kafka(topics=(topic,)), broker.connection, batch=7), tmp_path) == Counter()
 
 
 def test_records_that_were_deleted_before_they_were_read_are_an_error(
@@ -169,7 +160,7 @@ def test_records_that_were_deleted_before_they_were_read_are_an_error(
     for number in range(300):
         producer.produce(topic, value=str(number).encode(), partition=number % PARTITIONS)
     producer.flush()
-    rows = kafka.read(spark, source(topic), broker.connection, batch=1000)
+    rows = kafka.read(spark, Kafka(topics=(topic,)), broker.connection, batch=1000)
     assert sum(run(rows, tmp_path).values()) == 300
     for number in range(300):
         producer.produce(topic, value=str(number).encode(), partition=number % PARTITIONS)
@@ -191,7 +182,7 @@ def test_a_time_that_spark_does_not_know_is_an_error_and_no_other_time(
     producer.produce(topic, value=b"x", partition=0, timestamp=time.time_ns())
     producer.flush()
     with pytest.raises(Exception, match="timestamp"):
-        run(kafka.read(spark, source(topic), broker.connection, batch=10), tmp_path)
+        run(kafka.read(spark, Kafka(topics=(topic,)), broker.connection, batch=10), tmp_path)
 
 
 def test_headers_are_read_where_they_are_asked_for(spark: SparkSession, broker: Any, topic: str) -> None:
