@@ -123,6 +123,11 @@ class Source:
         """As it is drawn and named in progress, errors and state. No secret is in it."""
         raise NotImplementedError
 
+    @property
+    def title(self) -> str:
+        """As a sentence says it: the topic 'trades'."""
+        raise NotImplementedError
+
     def check(self, read: Read) -> None:
         """Refuses what can't be read this way, at the user's line."""
 
