@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from headrace import sinks, sources
+from headrace import formats, sinks, sources
 from headrace.app import App
 from headrace.clocks import device_clock, event_time, log_append_time, processing_time, record_time
 from headrace.errors import HeadraceError
@@ -26,6 +26,7 @@ __all__ = [
     "device_clock",
     "event_time",
     "every",
+    "formats",
     "hopping",
     "log_append_time",
     "processing_time",

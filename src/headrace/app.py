@@ -9,7 +9,8 @@ from headrace.errors import PlanError
 from headrace.plan import build, draw, habits, spelling, tables
 from headrace.plan.callsite import CallSite, call_site
 from headrace.plan.durations import Duration
-from headrace.plan.nodes import Bad, Clock, Delivery, Format, Node, Read, Sink, Source, Write
+from headrace.plan.format import Format
+from headrace.plan.nodes import Bad, Clock, Delivery, Node, Read, Sink, Source, Write
 from headrace.plan.queries import QuerySpec, check_name, queries, written
 from headrace.plan.schema import Schema
 from headrace.sources.kafka import StartArgument, kafka
@@ -45,7 +46,8 @@ class App:
         max_ahead: Duration | None = None,
         idle_after: Duration | None = None,
         close_after: Duration | None = None,
-        format: Format = "json",
+        format: str | Format = "json",
+        key_format: str | Format = "text",
         bad: Bad = "dead",
         start: StartArgument | None = None,
     ) -> Stream:
@@ -69,6 +71,7 @@ class App:
             idle_after=idle_after,
             close_after=close_after,
             format=format,
+            key_format=key_format,
             bad=bad,
         )
         return Stream(self, self._read(node))
@@ -82,7 +85,8 @@ class App:
         version: str | None = None,
         time: str | Clock | None = None,
         lateness: Duration | None = None,
-        format: Format = "json",
+        format: str | Format = "json",
+        key_format: str | Format = "text",
         bad: Bad = "dead",
     ) -> Table:
         """Reads a topic, or one of `hr.sources`, as a table: the newest row of each key.
@@ -100,6 +104,7 @@ class App:
             time=time,
             lateness=lateness,
             format=format,
+            key_format=key_format,
             bad=bad,
             key=tables.keys(key, site),
             version=version,
@@ -135,8 +140,17 @@ class App:
         """The same can be declared again with other options; declared again as it was, it is the same source."""
         return self._sources.setdefault(node, node)
 
-    def _write(self, node: Node, to: str | Sink, name: str | None, delivery: Delivery, site: CallSite) -> None:
-        write = written(node, to, name, delivery, site.where)
+    def _write(
+        self,
+        node: Node,
+        to: str | Sink,
+        name: str | None,
+        delivery: Delivery,
+        format: str | Format | None,
+        key_format: str | Format | None,
+        site: CallSite,
+    ) -> None:
+        write = written(node, to, name, delivery, format, key_format, site.where)
         for other in self._writes:
             if other.label == write.label:
                 what = f"the topic {to!r}" if isinstance(to, str) else write.label

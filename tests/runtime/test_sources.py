@@ -58,7 +58,7 @@ def test_a_topic_that_begins_to_match_a_pattern_joins_in(project: Any, topic: st
 
 def test_a_pattern_that_matches_nothing_is_refused_with_the_topics_there_are(project: Any, topic: str) -> None:
     put(project, f"{topic}-there", rows(1))
-    with pytest.raises(TopicError, match="no topic at .* matches") as refused:
+    with pytest.raises(TopicError, match=r"no topic at .* matches") as refused:
         run(copying(hr.sources.kafka(pattern=f"{topic}-no.*"), f"{topic}-out"), project)
     assert "there are: " in (refused.value.fix or "")
     assert refused.value.where is not None

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import Field, fields, is_dataclass, replace
 from typing import Any, cast
 
+from headrace.formats.json import Json
 from headrace.plan import checks, silence
 from headrace.plan.callsite import CallSite
 from headrace.plan.nodes import (
@@ -87,7 +88,7 @@ def _through(app: str, cut: Cut | TooLate, before: Node, writes: dict[str, Write
     read[topic] = Read(
         **_fields(cut),
         source=Kafka(topics=(topic,)),
-        format="json",
+        format=Json(),
         fields=(),
         clock=Moment(EVENT_TIME) if cut.kind == "stream" else Ours.LOG,
         bad="fail",
@@ -140,6 +141,8 @@ def _read(node: Read) -> Iterator[Any]:
     for part in fields(node):
         if part.name == "source":
             yield read
+        elif part.name == "format":
+            yield node.format.name
         elif _told(node, part):
             yield getattr(node, part.name)
         if part.name == "bad":

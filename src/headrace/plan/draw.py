@@ -180,7 +180,7 @@ def _words(node: Node) -> tuple[str, str]:
             late = f", lateness {durations.text(node.lateness)}" if node.lateness is not None else ""
             by = f", table by {', '.join(node.key)}" if node.kind == "table" else ""
             version = f", version {node.version}" if node.version else ""
-            return "topic", f"{node.label} ({node.format}{by}{version}{time}{late}{_silence(node.close_after)})"
+            return "topic", f"{node.label} ({node.format.name}{by}{version}{time}{late}{_silence(node.close_after)})"
         case Filter():
             return "where", node.condition
         case Project():

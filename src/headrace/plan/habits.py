@@ -105,6 +105,11 @@ _SINKS = {
 _SOURCES = {
     'write hr.sources.kafka("trades")': "topic topics redpanda stream",
 }
+_FORMATS = {
+    "write hr.formats.text()": "string str utf8 plain line lines",
+    "write hr.formats.bytes()": "binary raw",
+    "write hr.formats.json()": "jsonl ndjson object",
+}
 
 
 def _spread(*tables: dict[str, str]) -> dict[str, str]:
@@ -127,6 +132,7 @@ APP = _spread(_APP)
 MODULE = _spread(_MODULE)
 SINKS = _spread(_SINKS)
 SOURCES = _spread(_SOURCES)
+FORMATS = _spread(_FORMATS)
 
 ARGUMENTS = {
     argument: names.split()

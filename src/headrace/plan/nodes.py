@@ -12,6 +12,9 @@ from enum import Enum
 from typing import Any, Literal
 
 from headrace.errors import Where
+from headrace.formats.json import Json
+from headrace.formats.text import Text
+from headrace.plan.format import Format
 from headrace.plan.schema import Fields
 
 Kind = Literal["stream", "table"]
@@ -20,7 +23,6 @@ Unit = Literal["seconds", "millis", "micros"]
 Bad = Literal["dead", "skip", "fail"]
 How = Literal["inner", "left", "right", "full"]
 AsOf = Literal["arrival", "event_time"]
-Format = Literal["json", "text", "bytes"]
 Named = tuple[tuple[str, str], ...]
 Pairs = tuple[tuple[str, str], ...]
 """Columns of the left and the columns of the right they are compared with."""
@@ -164,6 +166,7 @@ class Read(_Node):
     max_ahead: int | None = None
     idle_after: int | None = None
     close_after: int | None = None
+    key_format: Format = field(default=Text(), metadata=ADDED)
     origin: Node | None = None
     """What writes the topic, if it is one between the parts of an application; its fields come from there."""
 
@@ -387,6 +390,8 @@ class Write:
     where: Where = field(compare=False)
     internal: bool = False
     delivery: Delivery = "exactly_once"
+    format: Format = field(default=Json())
+    key_format: Format = field(default=Text())
 
     @property
     def label(self) -> str:

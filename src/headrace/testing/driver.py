@@ -25,6 +25,7 @@ from headrace.errors import PlanError
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration, micros
 from headrace.plan.expressions import unknown_column
+from headrace.plan.format import Format
 from headrace.plan.nodes import Read
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import failures, progress
@@ -332,7 +333,7 @@ class Driver:
                         self._now = max(self._now, at(fields[column]))
             self._known(sources, (*fields, *([key] if key else [])))
             name = fields.get(key) if key is not None else _key(sources, fields)
-            value = _plain(fields["value"]) if sources[0].format != "json" else json.dumps(fields, default=_json)
+            value = _plain(fields["value"]) if sources[0].format.fields is not None else json.dumps(fields, default=_json)
             return None if name is None else str(name).encode(), _bytes(value), _micros(self._now), 0
         return None, _bytes(row), _micros(self._now), 0
 
@@ -354,11 +355,13 @@ class Driver:
         self._compile()
         schema = self._compiled[spec.name].rows.schema
         for record in jvm.memory_log_read(self._spark, self._log, topic):
-            row = None if record.value is None else _row(record.value, schema)
-            yield None if record.key is None else record.key.decode(), row
+            row = None if record.value is None else _row(record.value, schema, spec.format)
+            yield None if record.key is None else record.key.decode(errors="replace"), row
 
 
-def _row(value: bytes, schema: StructType) -> Row:
+def _row(value: bytes, schema: StructType, format: Format) -> Row:
+    if format.fields is not None:
+        return {"value": value.decode() if dict(format.fields)["value"] == "string" else value}
     row: Row = json.loads(value)
     return {name: _timed(cell, schema[name].dataType) for name, cell in row.items()}
 
