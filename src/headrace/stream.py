@@ -163,8 +163,8 @@ class Stream:
 
         `name` names the query and its state; the default is the name of the topic or sink. With delivery="at_least_once" a
         topic may get rows twice after a crash, but readers need not wait for transactions. `format` is how the records of
-        a topic are written, one of `hr.formats` or its name: "json" (the default), "text", "bytes"; `key_format` is the same for
-        their keys ("text").
+        a topic are written, and `key_format` how their keys are: one of `hr.formats` or its name. The defaults are "json" and
+        "text".
         """
         self._app._write(self._node, to, name, delivery, format, key_format, call_site())  # pyright: ignore[reportPrivateUsage]
 

@@ -87,7 +87,7 @@ def test_events_that_are_late_for_a_query_in_bytes_are_written_as_they_always_ar
     windows = events.key_by("k").window(hr.tumbling("1 minute"), emit="final", late="divert")
     windows.count().select("encode(k, 'UTF-8') as value").to("out", format="bytes", key_format="bytes")
     windows.late.to("late")
-    run = drive(app).feed("in", "k | at\na | 00:00:10\n---\na | 00:05:00\n---\nb | 00:00:20").run()
+    run = drive(app).feed("in", "k | at\na | 00:00:10\n---\na | 00:05:00\n---\na | 00:05:01\n---\nb | 00:00:20").run()
     assert [row["value"] for row in run.rows("out")] == [b"a"]
     assert [row["k"] for row in run.rows("late")] == ["b"]
 
@@ -97,7 +97,11 @@ def numbers() -> Any:
 
 
 REFUSED: dict[str, tuple[Callable[[], object], str, str]] = {
-    "two columns": (lambda: numbers().to("out", format="text"), "writes one column, `value`, and this has k, v", "select(value="),
+    "two columns": (
+        lambda: numbers().to("out", format="text"),
+        "writes one column, `value`, and this has k, v",
+        "select(value=",
+    ),
     "an unknown name": (lambda: numbers().to("out", format="xml"), "format='xml' is not known", "'json', 'text', 'bytes'"),
     "no format": (lambda: numbers().to("out", format=7), "format=7 is not a format", 'format="json"'),
     "a sink's": (
