@@ -144,7 +144,7 @@ class Source:
 
     @property
     def skips(self) -> str | None:
-        """How a first run starts, if not with all that is there: `start="latest"`."""
+        """What a run that starts over does not read again, if it does not read all that is there."""
         return None
 
     @property

@@ -36,8 +36,7 @@ def consequences(app: App, query: str, output: Output, *, flags: Mapping[str, An
     """What a reset would do, in sentences. Refuses what can't be done."""
     spec, config = repair.find(app, query), Config.load(flags)
     said = [f"the state in {state.location(config.state, spec)} is deleted: the query reads its topics from their start again"]
-    skips = {source.label: source.source.skips for source in spec.sources if source.source.skips}
-    said += [f"but {label}, which has {skip}, only from there: what it read before is lost" for label, skip in skips.items()]
+    said += [f"but {skip}" for skip in dict.fromkeys(source.source.skips for source in spec.sources) if skip]
     said += [_topic(topic, spec, output) for topic in spec.topics]
     said += [f"late events are written to {write.label} again" for write in spec.late if output == "keep"]
     said += [f"all records of the topic {write.label} are deleted" for write in spec.late if output == "delete"]

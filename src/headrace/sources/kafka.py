@@ -92,7 +92,11 @@ class Kafka(Source):
 
     @property
     def skips(self) -> str | None:
-        return None if self.start == "earliest" else f'start="{self.start}"'
+        if self.start == "earliest":
+            return None
+        if self.start == "latest":
+            return f'{self.label}, which has start="latest", only from its end: what was read of it is lost'
+        return f'{self.label}, which has start="{self.start}", only from there: what was read before that is lost'
 
     @property
     def known_as(self) -> tuple[object, object]:
