@@ -56,7 +56,7 @@ def test_a_function_is_known_if_spark_knows_it(spark: SparkSession) -> None:
 
 
 def test_what_is_refused_of_a_function_spark_refuses_too(spark: SparkSession) -> None:
-    """A fifth of them at a time. If this fails, Spark has changed: `python tests/spark/signatures.py` prints functions.txt anew."""
+    """A fifth of them. If this fails, Spark has changed: `python -m tests.spark.signatures` prints functions.txt anew."""
     sample = random.Random(len(functions.names())).sample(sorted(functions.known()), 110)
     for name in {*sample, "sum", "avg", "abs", "size", "upper", "substring"}:
         known = functions.known()[name]

@@ -1,6 +1,6 @@
 """Checks an application without running it: names, types, functions, windows. Needs no broker.
 
-Takes about a second. With --spark, Spark itself checks every expression and every query, which takes as long as Spark needs to start.
+Takes about a second. With --spark, Spark itself checks every expression and query, once it has started.
 """
 
 from __future__ import annotations

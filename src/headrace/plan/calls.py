@@ -13,13 +13,68 @@ from typing import Any
 # Words that stand where a column could, as in timestampdiff(SECOND, a, b).
 UNITS = {"microsecond", "millisecond", "second", "minute", "hour", "day", "dayofyear", "week", "month", "quarter", "year"}
 
-_OPERATORS = frozenset("all and any between case div else end exists filter in interval is like ilike not or over".split())
-_MORE = frozenset("partition regexp rlike select some then when where within".split())
+_OPERATORS = frozenset(
+    [
+        "all",
+        "and",
+        "any",
+        "between",
+        "case",
+        "div",
+        "else",
+        "end",
+        "exists",
+        "filter",
+        "in",
+        "interval",
+        "is",
+        "like",
+        "ilike",
+        "not",
+        "or",
+        "over",
+    ]
+)
+_MORE = frozenset(["partition", "regexp", "rlike", "select", "some", "then", "when", "where", "within"])
 _TYPES = frozenset(
-    "array binary char character dec decimal geography geometry map numeric struct time timestamp varchar".split()
+    [
+        "array",
+        "binary",
+        "char",
+        "character",
+        "dec",
+        "decimal",
+        "geography",
+        "geometry",
+        "map",
+        "numeric",
+        "struct",
+        "time",
+        "timestamp",
+        "varchar",
+    ]
 )
 _FORMS = frozenset(
-    "all as both distinct for from in into leading order placing select table to trailing using where with".split()
+    [
+        "all",
+        "as",
+        "both",
+        "distinct",
+        "for",
+        "from",
+        "in",
+        "into",
+        "leading",
+        "order",
+        "placing",
+        "select",
+        "table",
+        "to",
+        "trailing",
+        "using",
+        "where",
+        "with",
+    ]
 )
 
 

@@ -1,6 +1,6 @@
 """Spark's functions, known without Spark: the file beside this one, which a test compares with Spark.
 
-A line of it: the name, the numbers of arguments it takes (`2`, `1-3`, `1,3`, `2+`), and the kinds of column that can't be its only one.
+A line of it: the name, how many arguments it takes (`2`, `1-3`, `1,3`, `2+`), and the kinds of column it refuses.
 """
 
 from __future__ import annotations
