@@ -404,7 +404,7 @@ def aggregate(over: Node | Windowed, aggregates: Mapping[str, str], site: CallSi
 
 
 def too_late(over: Windowed, site: CallSite) -> TooLate:
-    """It is told by the query that has the aggregate of these windows, which knows what was late."""
+    """Emitted by the query that has the aggregate of these windows, which knows what was late."""
     node = over.node
     if over.late != "divert":
         raise PlanError(

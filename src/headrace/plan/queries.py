@@ -299,7 +299,7 @@ def _spec(app: str, first: Write, group: Sequence[Write]) -> QuerySpec:
 
 
 def _mode(nodes: Sequence[Node]) -> Literal["append", "update"]:
-    """Spark's joins and final windows know only append; everything else that keeps something tells its updates."""
+    """Spark's joins and final windows know only append; everything else that keeps state emits updates."""
     if any(isinstance(node, Join) or (isinstance(node, Aggregate) and node.native and node.emit == "final") for node in nodes):
         return "append"
     return "update" if any(isinstance(node, Aggregate | Lookup) or node.kind == "table" for node in nodes) else "append"

@@ -94,5 +94,5 @@ def _union(node: Node, what: str) -> tuple[str, str] | None:
         return f"{what} that reads {twice} twice", _BATCHES
     if state := next((part for part in before if isinstance(part, Dedupe | Aggregate | Lookup | TableAggregate)), None):
         line = f"{state.where.file}:{state.where.line}"
-        return f"{what} of what keeps state", f"write what comes of {line} to a topic and read that, or {_BATCHES}"
+        return f"{what} of what keeps state", f"write the result of {line} to a topic and read that, or {_BATCHES}"
     return None
