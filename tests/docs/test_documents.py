@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import re
 import shlex
@@ -60,7 +61,7 @@ def test_the_python_of_a_page_runs_and_its_apps_compile_and_its_tests_pass(page:
         compiled(app)
     for name, test in vars(module).items():
         if name.startswith("test_"):
-            test(drive)
+            test(*[drive for _ in inspect.signature(test).parameters])
 
 
 def compiled(app: hr.App) -> None:
