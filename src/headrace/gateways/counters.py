@@ -35,7 +35,11 @@ class Progress:
     """Records a second that got into the topic, since the last look of the loop."""
 
     def __str__(self) -> str:
-        parts = [f"{self.counters.in_topic:,} records in {self.topic}", f"{self.rate:,.0f}/s", f"position {_short(self.position)}"]
+        parts = [
+            f"{self.counters.in_topic:,} records in {self.topic}",
+            f"{self.rate:,.0f}/s",
+            f"position {_short(self.position)}",
+        ]
         if self.lag is not None:
             parts.append(self.lag)
         if self.counters.refused:

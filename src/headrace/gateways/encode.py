@@ -29,7 +29,7 @@ def value(given: object) -> bytes | None:
             return _JSON(given).encode()
         except (TypeError, ValueError, RecursionError) as e:
             raise BadYield(f"the source yielded a dict that is not JSON: {e}") from e
-    if isinstance(given, bytes | bytearray | memoryview):
+    if isinstance(given, bytes | bytearray):
         return bytes(given)
     raise BadYield(f"the source yielded a record whose value is a {type(given).__name__}", fix="bytes, a text, a dict or None")
 

@@ -115,7 +115,7 @@ def read(
         while reached < end and not stopped():
             if time.monotonic() > deadline:
                 raise BrokerError(
-                    f"the position of the source {name!r} can't be read: a transaction in {place} has been open for {seconds:.0f} s",
+                    f"the source {name!r} can't read its position: a transaction in {place} has been open for {seconds:.0f} s",
                     fix="headrace status",
                 )
             for message in consumer.consume(500, timeout=0.2):
@@ -149,20 +149,12 @@ _FIX = "a position is a text, bytes, a number, or a list or dict of such (JSON)"
 
 def _packed(position: Any) -> Any:
     """Bytes as an object with one member, which a dict of the user's can't be mistaken for: those are wrapped too."""
-    match position:
-        case bytes():
-            return {"bytes": b64encode(position).decode()}
-        case dict():
-            return {"dict": position}
-        case _:
-            return position
+    if isinstance(position, bytes):
+        return {"bytes": b64encode(position).decode()}
+    return {"dict": position} if isinstance(position, dict) else position
 
 
 def _unpacked(packed: Any) -> Any:
-    match packed:
-        case {"bytes": str(text)}:
-            return b64decode(text)
-        case {"dict": dict(given)}:  # pyright: ignore[reportUnknownVariableType]
-            return given  # pyright: ignore[reportUnknownVariableType]
-        case _:
-            return packed
+    if not isinstance(packed, dict):
+        return packed
+    return b64decode(packed["bytes"]) if "bytes" in packed else packed["dict"]

@@ -217,7 +217,7 @@ class Service:
                 )
             if session.began:
                 self._commit(session)
-            self._show(session)
+            self._show(session, last=True)
         self._say(f"{self.progress}; end of data")
 
     def _nothing(self, session: Session) -> None:
@@ -262,17 +262,19 @@ class Service:
         session.abort()
         self._show(session)
 
-    def _show(self, session: Session) -> None:
+    def _show(self, session: Session, *, last: bool = False) -> None:
         """With the lock, so that the account is of one moment."""
         buffered = session.records + session.refused
         counters = Counters(self._received, self._committed, buffered, 0, self._refused, self._again)
-        now, last = time.monotonic(), self.progress
-        rate, lag, position = last.rate, last.lag, session.stored.position
-        if now - self._looked >= _LOOK:
+        now, shown = time.monotonic(), self.progress
+        rate, lag, position = shown.rate, shown.lag, session.stored.position
+        look = now - self._looked >= _LOOK
+        if look:
             rate, self._looked, self._seen = (self._committed - self._seen) / (now - self._looked), now, self._committed
+        if look or last:
             with suppress(Exception):
                 lag = None if position is None else self._source.reader.lag(position)
-        self.progress = Progress(last.name, last.topic, counters, position, lag, rate)
+        self.progress = Progress(shown.name, shown.topic, counters, position, lag, rate)
         if now - self._reported >= _REPORT and rate:
             self._reported = now
             self._say(str(self.progress))

@@ -1,10 +1,10 @@
 """One producer, from the fence to its end: transactions that hold records and the position after them.
 
-    open      a new producer with the fixed transactional id: initTransactions fences every earlier one and ends its transaction;
-              then the committed position is read
-    add       begins a transaction with the first record
-    commit    the position goes in as the last record, then the commit
-    anything that fails: the session is closed, whatever the outcome was; the next one reads it from the log
+open      a new producer with the fixed transactional id: initTransactions fences every earlier one and ends its transaction;
+          then the committed position is read
+add       begins a transaction with the first record
+commit    the position goes in as the last record, then the commit
+anything that fails: the session is closed, whatever the outcome was; the next one reads it from the log
 """
 
 from __future__ import annotations

@@ -73,10 +73,14 @@ def custom(reader: Reader, *, topic: str, name: str | None = None, timestamps: T
     """
     where = call_site().where
     if isinstance(reader, type) and issubclass(reader, Reader):
-        raise PlanError(f"{reader.__name__} is a class, not a reader", where=where, fix=f"write custom({reader.__name__}(…), …)")
+        raise PlanError(
+            f"{reader.__name__} is a class, not a reader", where=where, fix=f"write custom({reader.__name__}(…), …)"
+        )
     if not isinstance(reader, Reader):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise PlanError(
-            f"a {type(reader).__name__} is not a reader", where=where, fix="write a class with read(self, after): hr.sources.Reader"
+            f"a {type(reader).__name__} is not a reader",
+            where=where,
+            fix="write a class with read(self, after): hr.sources.Reader",
         )
     checks.one_of("timestamps", timestamps, ("log", "record"), where)
     checked = checks.topic(topic, where)
