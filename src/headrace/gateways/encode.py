@@ -11,7 +11,7 @@ from uuid import UUID
 from headrace.errors import RunError
 from headrace.sources.custom import Record
 
-_OVERHEAD = 128
+OVERHEAD = 128
 """Of a batch with one record, and a little more."""
 
 
@@ -67,10 +67,8 @@ def headers(given: Any) -> list[tuple[str, bytes | None]]:
         raise BadYield(f"the source yielded the headers {given!r}", fix='pairs: headers=[("name", b"value")]') from e
 
 
-def size(value: bytes | None, key: bytes | None, headers: list[tuple[str, bytes | None]] | None) -> int:
-    """What it takes at most, without compression."""
-    more = sum(len(name) * 4 + len(content or b"") + 10 for name, content in headers) if headers else 0
-    return len(value or b"") + len(key or b"") + more + _OVERHEAD
+def headers_size(headers: list[tuple[str, bytes | None]]) -> int:
+    return sum(len(name) * 4 + len(content or b"") + 10 for name, content in headers)
 
 
 def checked(item: object) -> Record:

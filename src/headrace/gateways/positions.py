@@ -7,7 +7,7 @@ import time
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
@@ -17,6 +17,7 @@ from headrace.errors import BrokerError, RunError, StateError
 from headrace.plan.queries import query_id
 
 FORMAT = 1
+_NUMBERS = (int, float)
 _TOPIC = {
     "cleanup.policy": "compact",
     # A start reads all of it: what compaction has not come to yet must be little.
@@ -139,7 +140,7 @@ def moved(position: Any, last: Any) -> str | None:
     """
     if position == last:
         return f"position {position!r} came twice"
-    if isinstance(position, int | float) and isinstance(last, int | float) and position < last:
+    if isinstance(position, _NUMBERS) and isinstance(last, _NUMBERS) and position < last:
         return f"position {position!r} came after {last!r}: a position that is a number must grow"
     return None
 
@@ -151,10 +152,11 @@ def _packed(position: Any) -> Any:
     """Bytes as an object with one member, which a dict of the user's can't be mistaken for: those are wrapped too."""
     if isinstance(position, bytes):
         return {"bytes": b64encode(position).decode()}
-    return {"dict": position} if isinstance(position, dict) else position
+    return {"dict": cast(Any, position)} if isinstance(position, dict) else position
 
 
 def _unpacked(packed: Any) -> Any:
     if not isinstance(packed, dict):
         return packed
-    return b64decode(packed["bytes"]) if "bytes" in packed else packed["dict"]
+    found = cast("dict[str, Any]", packed)
+    return b64decode(found["bytes"]) if "bytes" in found else found["dict"]

@@ -29,6 +29,7 @@ from headrace.sources.custom import Custom, Reader, Record
 Say = Callable[[str], None]
 BACKOFF = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 _REST = 0.02
+_TICK = 0.005
 _LOOK = 1.0
 _REPORT = 30.0
 _SHOW = 512
@@ -178,13 +179,15 @@ class Service:
 
     def _pump(self, session: Session, records: Iterator[object]) -> None:
         lock, stopped, add = self._lock, self._stop.is_set, session.add
-        while not stopped():
+        while True:
             try:
                 item = next(records)
             except StopIteration:
                 return self._finish(session)
             except Exception as e:
                 raise self._users(e, session) from e
+            if stopped():
+                break
             if item is None:
                 self._nothing(session)
                 continue
@@ -197,7 +200,7 @@ class Service:
                 self._received += 1
                 if session.complete and (session.full or self._due):
                     self._commit(session)
-                elif session.records == 1:
+                elif not self._begun.is_set():
                     self._begun.set()
                 if self._received % _SHOW == 0:
                     self._show(session)
@@ -280,28 +283,31 @@ class Service:
             self._say(str(self.progress))
 
     def _time(self) -> None:
-        """Commits what waits while the loop waits for the source."""
-        while True:
+        """Commits what waits while the loop waits for the source; at the end too, or readers would wait with it."""
+        while not self._stop.is_set():
             self._begun.wait()
-            if self._stop.is_set():
-                return
             session = self._session
             began = 0.0 if session is None else session.began
             left = began + self._limits.seconds - time.monotonic()
             if session is None or not began or left > 0:
-                if self._stop.wait(min(max(left, 0.005), self._limits.seconds)):
-                    return
+                self._stop.wait(min(max(left, _TICK), self._limits.seconds))
                 continue
             self._due = True
-            with self._lock:
-                if session is self._session and session.began and session.complete and self._broken is None:
-                    try:
-                        self._commit(session)
-                    except Exception as e:
-                        self._broken = e
-                        self._begun.clear()
-                        self._say(f"source {self._source.name!r}: {e}: it starts again when it yields")
-            self._stop.wait(0.005)
+            self._commit_waiting()
+            self._stop.wait(_TICK)
+        self._commit_waiting()
+
+    def _commit_waiting(self) -> None:
+        with self._lock:
+            session = self._session
+            if session is None or not session.began or not session.complete or self._broken is not None:
+                return
+            try:
+                self._commit(session)
+            except Exception as e:
+                self._broken = e
+                self._begun.clear()
+                self._say(f"source {self._source.name!r}: {e}: it starts again when it yields")
 
     def _users(self, error: Exception, session: Session) -> SourceFailed:
         where = _raised(error, self._source.reader) or self._source.where

@@ -85,7 +85,10 @@ class Session:
             key = encode.key(key)
         more = encode.headers(headers) if headers else None
         millis = self._millis(timestamp) if timestamp is not None else 0
-        size = encode.size(value, key, more)
+        # What it takes at most, without compression.
+        size = encode.OVERHEAD + (len(value) if value else 0) + (len(key) if key else 0)
+        if more:
+            size += encode.headers_size(more)
         if position is not None:
             # Before it is sent: a record with a bad position has no place.
             wrong = positions.moved(position, self.position)

@@ -12,6 +12,7 @@ from headrace.errors import PlanError, Where
 from headrace.plan import checks, spelling
 from headrace.plan.callsite import call_site
 from headrace.plan.queries import check_name
+from headrace.sources.kafka import Kafka
 
 Position = str | bytes | int | float | list[Any] | dict[str, Any]
 Value = bytes | str | dict[str, Any] | None
@@ -50,18 +51,17 @@ class Reader(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Custom:
-    """See `custom`."""
+class Custom(Kafka):
+    """See `custom`. Queries read the topic; a service beside them (gateways/service.py) writes it."""
 
-    reader: Reader
-    topic: str
+    reader: Reader = field(compare=False)
     name: str
     timestamps: Timestamps = "log"
     where: Where = field(compare=False)
 
     @property
-    def label(self) -> str:
-        return f"{type(self.reader).__name__} {self.name}"
+    def topic(self) -> str:
+        return self.topics[0]
 
 
 @spelling.arguments
@@ -86,7 +86,7 @@ def custom(reader: Reader, *, topic: str, name: str | None = None, timestamps: T
     checked = checks.topic(topic, where)
     return Custom(
         reader=reader,
-        topic=checked,
+        topics=(checked,),
         name=check_name(checked if name is None else name, "source", where),
         timestamps=timestamps,
         where=where,
