@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from headrace.sources.custom import Reader, Record, custom
 from headrace.sources.kafka import kafka
 
-__all__ = ["kafka"]
+__all__ = ["Reader", "Record", "custom", "kafka"]
 
 if not TYPE_CHECKING:
 
