@@ -18,6 +18,8 @@ from headrace.stream import Stream
 from headrace.table import Table
 
 if TYPE_CHECKING:
+    from headrace.runtime.events import Listener
+    from headrace.runtime.handle import Run
     from headrace.runtime.run import Summary
 
 
@@ -126,15 +128,37 @@ class App:
         mode: Literal["batches", "realtime"] = "batches",
         broker: str | None = None,
         master: str | None = None,
+        on_event: Listener | None = None,
     ) -> Summary:
         """Runs until it is stopped (Ctrl-C, SIGTERM), or, with until="now", until what is there now is processed.
 
         With mode="realtime" results follow their events within milliseconds; some verbs and all sinks but topics are not
-        supported there.
+        supported there. `on_event` is called with everything that happens.
         """
         from headrace.runtime.run import run
 
-        return run(self, until=until, mode=mode, flags={"broker": broker, "master": master})
+        return run(self, until=until, mode=mode, flags={"broker": broker, "master": master}, on_event=on_event)
+
+    def start(
+        self,
+        *,
+        until: Literal["now"] | None = None,
+        mode: Literal["batches", "realtime"] = "batches",
+        broker: str | None = None,
+        master: str | None = None,
+        on_event: Listener | None = None,
+        quiet: bool = False,
+    ) -> Run:
+        """Starts it and returns at once, for programs, tests and notebooks: `with app.start() as run:`.
+
+        Mistakes in the program and its settings are raised here, what goes wrong later by `run.wait()`. Notes, progress and
+        errors go to stderr, unless it is `quiet`.
+        """
+        from headrace.runtime.display import Silent
+        from headrace.runtime.run import launch
+
+        flags = {"broker": broker, "master": master}
+        return launch(self, until=until, mode=mode, flags=flags, display=Silent() if quiet else None, on_event=on_event)
 
     def _read(self, node: Read) -> Read:
         """The same can be declared again with other options; declared again as it was, it is the same source."""

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 import headrace as hr
 from headrace.errors import RunError, SetupError
 from headrace.runtime import supervise
+from headrace.runtime.display import Silent
 from headrace.runtime.progress import Batch, Total
 from headrace.runtime.supervise import Job, Supervisor
 from headrace.spark import jvm
@@ -24,7 +25,7 @@ from headrace.spark.session import check_kernel
 from headrace.version import __version__
 
 
-class Heard:
+class Heard(Silent):
     """A display that remembers."""
 
     def __init__(self) -> None:
@@ -36,8 +37,6 @@ class Heard:
 
     def batch(self, batch: Batch, total: Total) -> None:
         self.batches.append(batch)
-
-    def close(self) -> None: ...
 
 
 @pytest.fixture

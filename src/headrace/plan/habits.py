@@ -75,7 +75,7 @@ _APP = {
     'write app.stream("trades", schema="symbol string, price double")': "topic read readStream read_stream source from_topic "
     "from_source add_source from_kafka input subscribe dataframe kstream builder",
     'write app.table("prices", key="symbol", schema="symbol string, price double")': "ktable globalTable global_table",
-    "write app.run(), or headrace run app.py": "start execute main awaitTermination await_termination",
+    "write app.run(), or headrace run app.py": "execute main awaitTermination await_termination",
     'a stream is written by itself: trades.to("topic")': "to sink write add_sink",
     "headrace describe app.py draws it, or app.describe()": "show topology explain plan draw",
 }

@@ -27,12 +27,15 @@ from headrace.plan import realtime as plan_realtime
 from headrace.plan.nodes import Aggregate, Read, walk
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import display as displays
-from headrace.runtime import failures, gaps, incarnations, ownership, state
+from headrace.runtime import failures, gaps, incarnations, ownership, sharing, state
 from headrace.runtime.display import Display
+from headrace.runtime.events import BatchDone, Event, Listener, Listeners, Started, Stopped
+from headrace.runtime.handle import Run
 from headrace.runtime.order import waves
 from headrace.runtime.ownership import Lease
 from headrace.runtime.progress import Batch, Offsets, Total
-from headrace.runtime.stop import Stop, Stopped, Task
+from headrace.runtime.services import Effects, Service, Services
+from headrace.runtime.stop import Interrupted, Stop, Task
 from headrace.runtime.supervise import Clock, Job, Supervisor
 from headrace.sinks.files import Files
 from headrace.spark import child, ends, jvm, realtime
@@ -46,7 +49,7 @@ if TYPE_CHECKING:
     from headrace.app import App
 
 Mode = Literal["batches", "realtime"]
-_TICK = 0.2
+Say = Callable[[str], None]
 _LARGE = {"max.message.bytes": str(100 << 20)}
 
 
@@ -56,7 +59,7 @@ class Summary:
 
     totals: tuple[Total, ...]
     complete: bool = True
-    """False if it was stopped by a signal."""
+    """False if it was stopped, by a signal or `stop()`."""
 
 
 def run(
@@ -66,8 +69,58 @@ def run(
     mode: Mode = "batches",
     flags: Mapping[str, Any] | None = None,
     display: Display | None = None,
+    on_event: Listener | None = None,
     debug: bool = False,
 ) -> Summary:
+    """Starts it and waits for its end; signals stop it."""
+    stop = Stop()
+    with stop.signals():
+        shown = display or displays.choose(app.name)
+        try:
+            summary = launch(
+                app, until=until, mode=mode, flags=flags, display=shown, on_event=on_event, debug=debug, stop=stop
+            ).wait()
+        except (KeyboardInterrupt, SystemExit):
+            # The second signal.
+            child.kill()
+            raise
+    if until is not None and stop.is_set() and not summary.complete:
+        # A program that goes on after it must not take this for done.
+        raise SystemExit(stop.exit_code)
+    return summary
+
+
+def launch(
+    app: App,
+    *,
+    until: Literal["now"] | None = None,
+    mode: Mode = "batches",
+    flags: Mapping[str, Any] | None = None,
+    display: Display | None = None,
+    on_event: Listener | None = None,
+    debug: bool = False,
+    stop: Stop | None = None,
+) -> Run:
+    """Starts an application in a thread. Mistakes in the program or its settings are raised here, the rest by `wait()`."""
+    shown = display or displays.Background()
+    try:
+        specs = _specs(app, until, mode)
+        config, stop = Config.load(flags), stop or Stop()
+        listeners = Listeners(shown, *([on_event] if on_event else []))
+        return Run.of(
+            app.name,
+            config.state,
+            stop,
+            listeners,
+            body=lambda: _Application(app.name, specs, config, until, mode, listeners, stop, debug).run(),
+            close=shown.close,
+        )
+    except BaseException:
+        shown.close()
+        raise
+
+
+def _specs(app: App, until: str | None, mode: str) -> tuple[QuerySpec, ...]:
     if until not in (None, "now"):
         raise PlanError(f"until={until!r} is not known", fix='until is "now" or left out')
     if mode not in ("batches", "realtime"):
@@ -77,51 +130,63 @@ def run(
         if until is not None:
             raise PlanError("real-time mode never ends, so it can't run until now", fix="leave one of the two out")
         specs = plan_realtime.queries(specs)
-    config = Config.load(flags)
-    shown = display or displays.choose(app.name)
-    stop = Stop()
-    try:
+    return specs
+
+
+@dataclass(frozen=True, slots=True)
+class _Application:
+    """What holds an application's state, broker and Spark while its queries run."""
+
+    name: str
+    specs: Sequence[QuerySpec]
+    config: Config
+    until: Literal["now"] | None
+    mode: Mode
+    listeners: Listeners
+    stop: Stop
+    debug: bool
+
+    def run(self) -> Stopped:
         with (
-            stop.signals(),
-            ownership.owned(config.state, app.name, shown.say) as lock,
-            _using_broker(config, app.name),
+            ownership.owned(self.config.state, self.name, self.listeners.say) as lock,
+            sharing.using(self.name, _settings(self.config, self.mode)) as user,
+            _using_broker(self.config, self.name),
             ExitStack() as stack,
         ):
-            leases: list[Lease] = []
-
-            def ready(connection: Connection) -> None:
-                _prepare(connection, config, specs)
-                if (lease := stack.enter_context(_leased(config, connection, specs[0]))) is not None:
-                    leases.append(lease)
-
             try:
-                spark, connection = start(app.name, config, shown, mode, stop=stop, lock=lock, ready=ready)
-                shown.say(f"{app.name}: {len(specs)} {'query' if len(specs) == 1 else 'queries'}, broker {connection.address}")
-                check = leases[0].check if leases else lambda: None
-                summary = _Runner(spark, config, connection, mode, shown, stop, debug, check).run(specs, until)
-            except Stopped:
-                summary = _nothing(specs)
+                summary = self._summary(lock, user, stack)
+            except Interrupted:
+                summary = _nothing(self.specs)
             except jvm.GONE as e:
-                if not stop.is_set():
+                if not self.stop.is_set():
                     raise RunError(
                         f"Spark stopped: its process ended ({type(e).__name__})",
-                        fix=f"the end of {_log(config, app.name)} says more; started again, "
+                        fix=f"the end of {sharing.log(_log(self.config, self.name))} says more; started again, "
                         "the application goes on where it was",
                     ) from e
                 # Whoever stops us may well stop all of our processes at once.
-                summary = _nothing(specs)
-        if stop.is_set():
-            shown.say(f"{app.name} stopped" + ("" if summary.complete or until is None else " before it had read all"))
-    except (KeyboardInterrupt, SystemExit):
-        # The second signal.
-        child.kill()
-        raise
-    finally:
-        shown.close()
-    if until is not None and stop.is_set() and not summary.complete:
-        # A program that goes on after it must not take this for done.
-        raise SystemExit(stop.exit_code)
-    return summary
+                summary = _nothing(self.specs)
+        unfinished = self.until is not None and not summary.complete
+        return Stopped(self.name, summary, asked=self.stop.is_set(), unfinished=unfinished)
+
+    def _summary(self, lock: int | None, user: sharing.User, stack: ExitStack) -> Summary:
+        leases: list[Lease] = []
+
+        def ready(connection: Connection) -> None:
+            _prepare(connection, self.config, self.specs)
+            if (lease := stack.enter_context(_leased(self.config, connection, self.specs[0]))) is not None:
+                leases.append(lease)
+
+        say = self.listeners.say
+        spark, connection = start(user, self.config, say, self.mode, stop=self.stop, lock=lock, ready=ready)
+        self.listeners(Started(self.name, tuple(spec.name for spec in self.specs), connection.address))
+        check = leases[0].check if leases else lambda: None
+        runner = _Runner(spark, self.config, connection, self.mode, self.listeners, self.stop, self.debug, check)
+        return runner.run(self.specs, self.until)
+
+
+def _settings(config: Config, mode: Mode) -> sharing.Settings:
+    return sharing.Settings(mode, config.master, config.driver_memory)
 
 
 def _nothing(specs: Sequence[QuerySpec]) -> Summary:
@@ -137,9 +202,9 @@ def _using_broker(config: Config, name: str) -> AbstractContextManager[None]:
 
 
 def start(
-    name: str,
+    user: sharing.User,
     config: Config,
-    display: Display,
+    say: Say,
     mode: Mode = "batches",
     *,
     stop: Stop,
@@ -148,35 +213,38 @@ def start(
 ) -> tuple[SparkSession, Connection]:
     """The broker and Spark each take seconds to start, so they start together; `ready` need not wait for Spark."""
 
-    def say(text: str) -> None:
+    def unless_stopped(text: str) -> None:
         if not stop.is_set():
-            display.say(text)
+            say(text)
 
     Cluster.of(config).check(config.master)
     private.folder(config.home)
     at_once, running = mode == "realtime", child.running()
     more = {"spark.hadoop.headrace.private": config.state, **(realtime.settings(config.master) if at_once else {})}
-    display.say("starting Spark ...")
-    spark = Task(
-        lambda: session(
-            f"headrace-{name}",
+    log = _log(config, user.app)
+    say("starting Spark ...")
+
+    def spark_session() -> SparkSession:
+        return session(
+            f"headrace-{user.app}",
             master=realtime.master(config.master) if at_once else config.master,
             memory=config.driver_memory,
             jars=tuple(jars.connector_jars()),
-            log=_log(config, name),
+            log=log,
             java_options=() if at_once else THROUGHPUT,
             executors=Cluster.of(config),
             more=more,
             held=lock,
         )
-    )
+
+    spark = Task(lambda: sharing.session(user, log, spark_session))
     try:
-        connection = Task(lambda: connect.connect(config, say)).wait(stop)
+        connection = Task(lambda: connect.connect(config, unless_stopped)).wait(stop)
         ready(connection)
         found = spark.wait(stop)
     except BaseException:
         if not running:
-            spark.give_up(child.kill)
+            spark.give_up(partial(sharing.give_up, user))
         raise
     jvm.adopt(found)
     return found, connection
@@ -192,11 +260,15 @@ def _prepare(connection: Connection, config: Config, specs: Sequence[QuerySpec])
 @contextmanager
 def alone(spec: QuerySpec, config: Config, display: Display) -> Generator[tuple[SparkSession, Connection]]:
     """For a command that changes what a query has kept: no run of its application meanwhile."""
-    with ownership.owned(config.state, spec.app, display.say) as lock, ExitStack() as stack:
+    with (
+        ownership.owned(config.state, spec.app, display.say) as lock,
+        sharing.using(spec.app, _settings(config, "batches")) as user,
+        ExitStack() as stack,
+    ):
         yield start(
-            spec.app,
+            user,
             config,
-            display,
+            display.say,
             stop=Stop(),
             lock=lock,
             ready=lambda connection: stack.enter_context(_leased(config, connection, spec)),
@@ -233,7 +305,7 @@ class _Runner:
     config: Config
     connection: Connection
     mode: Mode
-    display: Display
+    listeners: Listeners
     stop: Stop
     debug: bool
     check_owner: Callable[[], None] = lambda: None
@@ -250,7 +322,7 @@ class _Runner:
         root = self.config.state
         self.ids.update(self._topic_ids(specs))
         for note in state.check(self.spark, root, specs, layouts, self.ids):
-            self.display.say(note)
+            self.say(note)
         self._topics(specs)
         # Those that were there before keep the ids that were compared with the checkpoint.
         self.ids.update({**self._topic_ids(specs), **self.ids})
@@ -260,13 +332,16 @@ class _Runner:
         self._check_outbox(compiled.values())
         try:
             with (
-                self._effects(specs, wait=until is not None) as check_effects,
+                Services(self._services(specs), self.stop) as services,
                 incarnations.Watch(self.connection, specs, self.ids) as watch,
             ):
-                self._supervise(specs, jobs, until, lambda: (check_effects(), watch.check(), self.check_owner()))
+                if until is not None:
+                    services.drain("feeds")
+                self._supervise(specs, jobs, until, lambda: (services.check(), watch.check(), self.check_owner()))
                 if until is not None:
                     # A query without new records has compared nothing.
                     watch.look()
+                    services.drain("follows")
         finally:
             self._close(specs)
         return Summary(tuple(job.total for job in jobs), complete=all(job.done for job in jobs))
@@ -280,13 +355,12 @@ class _Runner:
 
         if self.stop.is_set():
             return
-        progress = _GroupProgress(self.connection, specs, self.display)
+        self.listeners.first(_GroupProgress(self.connection, specs, self.say))
         for wave in waves(specs) if until else [specs]:
             Supervisor(
                 [job for job in jobs if job.spec in wave],
-                self.display,
+                self.listeners,
                 self.stop,
-                on_batch=progress.batch,
                 before_restart=self._reconnect,
                 watch=watch,
                 clock=Clock(partial(jvm.pulse, self.spark), partial(jvm.last_pulse, self.spark)),
@@ -319,24 +393,15 @@ class _Runner:
             finally:
                 jvm.unregister_sink(self.spark, query.spec.id)
 
-    @contextmanager
-    def _effects(self, specs: Sequence[QuerySpec], *, wait: bool) -> Generator[Callable[[], None]]:
-        """Sends what the queries put into the outbox; with `wait`, all that is due is sent before it ends.
-
-        Gives what raises an error if nothing is sent any more.
-        """
+    def _services(self, specs: Sequence[QuerySpec]) -> list[Service]:
+        """What runs beside these queries."""
         effects = [sink for spec in specs for sink in spec.sinks if isinstance(sink, Effect)]
         if not effects:
-            yield lambda: None
-            return
-        dispatcher = Dispatcher(outbox.path(self.config.state, specs[0].app), effects, say=self.display.say)
-        dispatcher.start()
-        try:
-            yield dispatcher.check
-            while wait and not self.stop.is_set() and not dispatcher.wait_idle(timeout=_TICK):
-                pass
-        finally:
-            dispatcher.stop()
+            return []
+        return [Effects(Dispatcher(outbox.path(self.config.state, specs[0].app), effects, say=self.say))]
+
+    def say(self, text: str) -> None:
+        self.listeners.say(text)
 
     def _topic_ids(self, specs: Sequence[QuerySpec]) -> dict[str, str]:
         own = topics.ids(self.connection, {topic for spec in specs for topic in incarnations.written(spec)})
@@ -356,10 +421,10 @@ class _Runner:
         """What is written is created."""
         written = {topic: spec for spec in specs for route in spec.routes for topic in route}
         for note in self._short_histories(specs, written):
-            self.display.say(note)
+            self.say(note)
         for topic, spec in written.items():
             if topics.ensure(self.connection, topic, config=_topic_config(spec) if topic in spec.topics else {}):
-                self.display.say(f"created the topic {topic}")
+                self.say(f"created the topic {topic}")
         # Those that it has made just now, too.
         for read in self._inputs(specs).values():
             read.prepare(())
@@ -385,7 +450,7 @@ class _Runner:
         needed = realtime.slots(specs, partitions, cores(self.config.master))
         realtime.check_slots(self.spark, needed)
         every = durations.text(self._realtime_batch())
-        self.display.say(f"real-time mode: immediate results, a checkpoint and progress every {every}; {needed} Spark slots")
+        self.say(f"real-time mode: immediate results, a checkpoint and progress every {every}; {needed} Spark slots")
 
     def _realtime_batch(self) -> int:
         """In microseconds."""
@@ -398,13 +463,13 @@ class _Runner:
         at_once, spec = self.mode == "realtime", query.spec
         place = state.location(self.config.state, spec)
         for note in gaps.register(self.spark, spec, place):
-            self.display.say(note)
+            self.say(note)
 
         def start() -> StreamingQuery:
-            writer = self._writer(query).queryName(spec.name).option("checkpointLocation", place)
+            writer = self._writer(query).queryName(spec.id).option("checkpointLocation", place)
             if self._by_kernel(spec):
                 for note in jvm.begin_sink(self.spark, spec.id, place):
-                    self.display.say(failures.cache_note(note, spec))
+                    self.say(failures.cache_note(note, spec))
             try:
                 if at_once:
                     return realtime.trigger(writer, self._realtime_batch()).start()
@@ -438,22 +503,20 @@ class _Runner:
                 jvm.bury(self.spark, query.spec.id, batch)
             except RunError as e:
                 # They are kept; the next batch tries again.
-                self.display.say(f"query {query.spec.name!r}: {e.message}")
+                self.say(f"query {query.spec.name!r}: {e.message}")
         return 0 if query.letters is None else query.letters.oversized(batch)
 
     def _watch(self) -> None:
         """Clients wait minutes for a broker that is gone; the embedded one is ours to start again at once."""
         if self.config.embedded and not embedded.status(self.config).running:
-            self.display.say("the embedded broker has stopped: starting it again")
-            embedded.revive(self.config, self.display.say)
+            self.say("the embedded broker has stopped: starting it again")
+            embedded.revive(self.config, self.say)
 
     def _reconnect(self) -> None:
         """A broker that can't be reached is the likeliest cause of a failure."""
         try:
-            if self.config.embedded:
-                address = embedded.revive(self.config, self.display.say)
-            else:
-                address = connect.resolve(self.config, self.display.say)
+            bring_back = embedded.revive if self.config.embedded else connect.resolve
+            address = bring_back(self.config, self.say)
         except BrokerError as e:
             raise RunError(e.message, fix=e.fix) from e
         if address != self.connection.address:
@@ -465,16 +528,20 @@ class _Runner:
 class _GroupProgress:
     """Commits progress to the consumer group named after the application, so that Kafka's tools show its lag."""
 
-    def __init__(self, connection: Connection, specs: Sequence[QuerySpec], display: Display) -> None:
+    def __init__(self, connection: Connection, specs: Sequence[QuerySpec], say: Say) -> None:
         self._connection = connection
         self._group = specs[0].app
-        self._display = display
+        self._say = say
         self._offsets: dict[str, Offsets] = {spec.name: {} for spec in specs}
         self._sources = {spec.name: [source.source for source in spec.sources] for spec in specs}
         self._committed: Offsets = {}
         self._refused = False
 
-    def batch(self, batch: Batch) -> None:
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, BatchDone):
+            self._batch(event.batch)
+
+    def _batch(self, batch: Batch) -> None:
         self._offsets[batch.query] = batch.offsets
         # Of several queries that read a partition the slowest counts: what is committed has been read by all of them.
         reached: Offsets = {}
@@ -490,7 +557,7 @@ class _GroupProgress:
         except BrokerError as e:
             # Only tools look at it; Spark's checkpoint is what counts.
             if not self._refused:
-                self._display.say(f"progress is not shown in the consumer group {self._group}: {e.message}")
+                self._say(f"progress is not shown in the consumer group {self._group}: {e.message}")
             self._refused = True
         else:
             self._committed.update(changed)
