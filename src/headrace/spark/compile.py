@@ -42,7 +42,7 @@ from headrace.spark.columns import column
 from headrace.spark.decode import ADVANCE, decode, fields_of
 from headrace.spark.encode import Encoding
 from headrace.spark.guard import Guard
-from headrace.spark.tables import Kernel, Steps, Table
+from headrace.spark.tables import Kernel, StepSize, Table
 
 Reader = Callable[[Read], DataFrame]
 _POSITION = "_position"
@@ -145,12 +145,12 @@ def _rows(ends: tuple[Node, ...], inputs: Inputs, kernel: Kernel) -> list[DataFr
     return [built.end(end) for end in ends]
 
 
-def _followed(ends: Iterable[Node], nodes: Iterable[Node]) -> dict[int, set[Steps]]:
+def _followed(ends: Iterable[Node], nodes: Iterable[Node]) -> dict[int, set[StepSize]]:
     """How finely each table is followed: to whom history counts, every version does, wherever the batches begin and end.
 
     Where a table is written, and for a join as of arrival, it is enough to be right at the end of each batch, and quicker.
     """
-    steps: dict[int, set[Steps]] = {id(end): {"batch"} for end in ends}
+    steps: dict[int, set[StepSize]] = {id(end): {"batch"} for end in ends}
     for node in reversed(list(nodes)):
         wanted = steps.setdefault(id(node), set())
         match node:
@@ -164,7 +164,7 @@ def _followed(ends: Iterable[Node], nodes: Iterable[Node]) -> dict[int, set[Step
     return steps
 
 
-def _looked_up(node: Lookup) -> Steps:
+def _looked_up(node: Lookup) -> StepSize:
     return "moment" if node.as_of == "event_time" else "batch"
 
 
@@ -189,9 +189,9 @@ class _Built:
     inputs: Inputs
     kernel: Kernel
     watermark: bool
-    followed: dict[int, set[Steps]]
+    followed: dict[int, set[StepSize]]
     frames: dict[int, DataFrame] = field(default_factory=dict[int, DataFrame])
-    tables: dict[tuple[int, Steps], Table] = field(default_factory=dict[tuple[int, Steps], Table])
+    tables: dict[tuple[int, StepSize], Table] = field(default_factory=dict[tuple[int, StepSize], Table])
     raw: dict[int, Table] = field(default_factory=dict[int, Table])
     decoded: list[Read] = field(default_factory=list[Read])
 
@@ -212,17 +212,17 @@ class _Built:
         """Likewise, for something that leaves out what is older than the watermark."""
         return account.timed(self.frame(node), F.unix_micros(TIME)) if account.fresh(node) else self.frame(node)
 
-    def table(self, node: Node, steps: Steps) -> Table:
+    def table(self, node: Node, steps: StepSize) -> Table:
         """As upserts, if it is nothing but these; else its changes."""
         return self.raw[id(node)] if id(node) in self.raw else self.tables[id(node), steps]
 
-    def changes(self, node: Node, steps: Steps) -> Table:
+    def changes(self, node: Node, steps: StepSize) -> Table:
         """With the row before; made once, whoever asks."""
         if (id(node), steps) not in self.tables:
             self.tables[id(node), steps] = tables.newest(self.raw[id(node)], node, self.kernel, steps)
         return self.tables[id(node), steps]
 
-    def side(self, node: Node, on: Iterable[str], steps: Steps) -> Table:
+    def side(self, node: Node, on: Iterable[str], steps: StepSize) -> Table:
         """One side of a join of tables: where it is joined on its own key, the join keeps its newest row itself."""
         raw = self.raw.get(id(node)) if steps == "batch" else None
         return raw if raw is not None and not raw.null_keys and set(on) == set(node.key) else self.changes(node, steps)
@@ -261,7 +261,7 @@ class _Built:
             case _:
                 return None
 
-    def _table(self, node: Node, steps: Steps) -> Table | None:
+    def _table(self, node: Node, steps: StepSize) -> Table | None:
         """None for what Spark aggregates itself: rows that replace each other, without the ones before."""
         match node:
             case Filter() if id(node.input) not in self.frames:

@@ -37,8 +37,8 @@ from headrace.spark.columns import column, path
 from headrace.spark.guard import Guard
 
 Mode = Literal["append", "update"]
-Steps = Literal["batch", "record", "moment"]
-"""What an operator takes as one change: all of a batch, what came of one record, what happened at one time (kernel: Steps)."""
+StepSize = Literal["batch", "record", "moment"]
+"""What an operator takes as one change: all of a batch, what came of one record, what happened at one time (kernel: StepSize)."""
 KEY, BEFORE, AFTER, AT, BEFORE_AT = "_row_key", "_before", "_after", "_at", "_before_at"
 VERSION, SEQUENCE, ARRIVED = "_version", "_sequence", "_arrived"
 DELETED = "_deleted"
@@ -230,7 +230,7 @@ def project(node: Project, table: Table, guard: Guard) -> Table:
     return _each(table, made)
 
 
-def newest(table: Table, node: Node, kernel: Kernel, steps: Steps) -> Table:
+def newest(table: Table, node: Node, kernel: Kernel, steps: StepSize) -> Table:
     """Changes that know the row before them, none out of date or changing nothing; of a key one a step."""
     blocks = kernel.blocks(table, F.col, F.col, _LEFT)
     if steps == "moment":
@@ -372,7 +372,7 @@ def _number(frame: DataFrame, name: str, node: Read | AsTable) -> Column:
             )
 
 
-def join(node: TableJoin, left: Table, right: Table, kernel: Kernel, steps: Steps) -> Table:
+def join(node: TableJoin, left: Table, right: Table, kernel: Kernel, steps: StepSize) -> Table:
     """A side that is joined on its own key may be raw."""
     same_types(node.on, left.type(), right.type(), node)
 
@@ -428,7 +428,7 @@ def _side(table: Table) -> str:
     return "VERSIONED_UPSERTS" if table.versioned else "UPSERTS"
 
 
-def aggregate(node: TableAggregate, table: Table, kernel: Kernel, steps: Steps) -> Table:
+def aggregate(node: TableAggregate, table: Table, kernel: Kernel, steps: StepSize) -> Table:
     expressions = [F.expr(text).alias(name) for name, text in node.aggregates]
     splits: list[jvm.Split] = []
 

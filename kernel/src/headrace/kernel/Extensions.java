@@ -1,7 +1,7 @@
 package headrace.kernel;
 
+import headrace.kernel.block.BlockPlanning;
 import headrace.kernel.source.Reading;
-import headrace.kernel.table.Planning;
 import headrace.kernel.time.AtBatch;
 import org.apache.spark.sql.SparkSessionExtensions;
 import scala.runtime.AbstractFunction1;
@@ -12,7 +12,7 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     extensions.injectOptimizerRule(session -> new AtBatch());
-    extensions.injectPlannerStrategy(session -> new Planning());
+    extensions.injectPlannerStrategy(session -> new BlockPlanning());
     extensions.injectColumnar(session -> new Reading());
     return BoxedUnit.UNIT;
   }

@@ -1,5 +1,7 @@
 package headrace.kernel.json;
 
+import headrace.kernel.json.token.Cursor;
+import headrace.kernel.json.token.Refused;
 import java.util.ArrayList;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 

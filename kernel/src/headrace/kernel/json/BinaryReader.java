@@ -1,5 +1,7 @@
 package headrace.kernel.json;
 
+import headrace.kernel.json.token.Cursor;
+import headrace.kernel.json.token.Text;
 import java.util.Base64;
 
 /** binary: a string in base64. */

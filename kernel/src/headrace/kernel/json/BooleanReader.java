@@ -1,5 +1,7 @@
 package headrace.kernel.json;
 
+import headrace.kernel.json.token.Cursor;
+
 /** true or false. */
 final class BooleanReader extends BitsReader {
   @Override

@@ -1,5 +1,10 @@
 package headrace.kernel.json;
 
+import headrace.kernel.json.token.Cursor;
+import headrace.kernel.json.token.Digits;
+import headrace.kernel.json.token.Numbers;
+import headrace.kernel.json.token.Refused;
+import headrace.kernel.json.token.Text;
 import org.apache.spark.sql.types.Decimal;
 
 /** decimal(p,s): a number, or a string that is one; exact, rounded half up to the scale. */

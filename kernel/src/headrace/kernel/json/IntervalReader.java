@@ -1,5 +1,7 @@
 package headrace.kernel.json;
 
+import headrace.kernel.json.token.Cursor;
+import headrace.kernel.json.token.Text;
 import org.apache.spark.sql.catalyst.util.IntervalUtils;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DayTimeIntervalType;

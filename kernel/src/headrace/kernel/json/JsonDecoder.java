@@ -1,6 +1,8 @@
 package headrace.kernel.json;
 
 import headrace.kernel.BadRecordException;
+import headrace.kernel.json.token.Cursor;
+import headrace.kernel.json.token.Refused;
 import java.io.Serializable;
 import java.util.Arrays;
 import java.util.List;

@@ -1,5 +1,8 @@
 package headrace.kernel.json;
 
+import headrace.kernel.json.token.Cursor;
+import headrace.kernel.json.token.Numbers;
+import headrace.kernel.json.token.Text;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** float and double: any number; NaN and the infinities bare (Python writes them so) or quoted (Spark does). */

@@ -1,5 +1,8 @@
 package headrace.kernel.json;
 
+import headrace.kernel.json.token.Cursor;
+import headrace.kernel.json.token.Names;
+import headrace.kernel.json.token.Refused;
 import java.util.Arrays;
 
 /** struct: an object with known fields, in any order; unknown ones are checked and skipped, of doubles the last counts. */

@@ -1,5 +1,7 @@
 package headrace.kernel.json;
 
+import headrace.kernel.json.token.Cursor;
+import headrace.kernel.json.token.Text;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** string: the JSON string, or the text of any other JSON value as it stands. */

@@ -1,5 +1,11 @@
 package headrace.kernel.json;
 
+import headrace.kernel.json.token.Cursor;
+import headrace.kernel.json.token.Digits;
+import headrace.kernel.json.token.Numbers;
+import headrace.kernel.json.token.Text;
+import headrace.kernel.json.token.Times;
+
 /** date, timestamp, timestamp_ntz and time: ISO text; all but the last also a number since 1970. */
 final class TimeReader extends BitsReader {
   enum Kind {

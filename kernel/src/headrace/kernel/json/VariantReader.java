@@ -1,5 +1,6 @@
 package headrace.kernel.json;
 
+import headrace.kernel.json.token.Cursor;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import org.apache.spark.types.variant.Variant;

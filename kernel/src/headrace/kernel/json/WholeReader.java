@@ -1,5 +1,8 @@
 package headrace.kernel.json;
 
+import headrace.kernel.json.token.Cursor;
+import headrace.kernel.json.token.Numbers;
+
 /** byte, short, int and long: whole numbers in range. */
 final class WholeReader extends BitsReader {
   private final int width;

@@ -25,7 +25,7 @@ public final class MemoryLog {
   private final TreeSet<Integer> emptyCuts = new TreeSet<>();
   private final Map<String, Long> committed = new HashMap<>();
   private final Map<String, Integer> reached = new HashMap<>();
-  private final Map<String, Steps> queries = new HashMap<>();
+  private final Map<String, Lockstep> queries = new HashMap<>();
   private int cuts;
   private long clock;
 
@@ -144,11 +144,11 @@ public final class MemoryLog {
   }
 
   /** The shared steps of the sources of one query, told by its checkpoint. */
-  synchronized Steps steps(String checkpoint) {
-    return queries.computeIfAbsent(checkpoint, name -> new Steps(this));
+  synchronized Lockstep steps(String checkpoint) {
+    return queries.computeIfAbsent(checkpoint, name -> new Lockstep(this));
   }
 
-  synchronized void forget(Steps steps) {
+  synchronized void forget(Lockstep steps) {
     queries.values().remove(steps);
   }
 

@@ -14,7 +14,7 @@ final class MemoryLogStream implements MicroBatchStream, SupportsTriggerAvailabl
   private final String name;
   private final String topic;
   private final MemoryLog log;
-  private final Steps steps;
+  private final Lockstep steps;
 
   /** @param checkpoint the source's own directory, {@code <checkpoint of the query>/sources/<n>} */
   MemoryLogStream(String name, String topic, String checkpoint) {

@@ -1,6 +1,6 @@
 package headrace.kernel.slide;
 
-import headrace.kernel.table.Block;
+import headrace.kernel.block.Block;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.unsafe.Platform;

@@ -1,5 +1,8 @@
 package headrace.kernel.table;
 
+import headrace.kernel.block.Block;
+import headrace.kernel.block.BlockBuilder;
+import headrace.kernel.block.Change;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
@@ -52,7 +55,7 @@ final class AsOf extends Operator {
     if (hasNull(key)) return with(one(release(input.left(), new History(), watermark)), NO_KEY, counting ? count(input.right()) : 0);
     History known = History.read(versions.get());
     if (input.right().isEmpty()) return one(release(input.left(), known, watermark));
-    for (Change change : Steps.ordered(input.right())) {
+    for (Change change : StepSize.ordered(input.right())) {
       if (computed) known.follow(change);
       else known.add(change);
     }

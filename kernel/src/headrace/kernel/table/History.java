@@ -1,5 +1,7 @@
 package headrace.kernel.table;
 
+import headrace.kernel.block.Block;
+import headrace.kernel.block.Change;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.unsafe.Platform;

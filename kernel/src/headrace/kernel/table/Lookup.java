@@ -1,5 +1,8 @@
 package headrace.kernel.table;
 
+import headrace.kernel.block.Block;
+import headrace.kernel.block.BlockBuilder;
+import headrace.kernel.block.Change;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
@@ -12,7 +15,7 @@ import org.apache.spark.sql.streaming.ValueState;
 /**
  * Events joined with the row of a table as it is when they arrive. Left: events, right: the table's changes.
  *
- * <p>Keeps the newest row of each key ({@link Kept}). Within a batch an event sees the changes that arrived before it or with it.
+ * <p>Keeps the newest row of each key ({@link StoredRow}). Within a batch an event sees the changes that arrived before it or with it.
  */
 final class Lookup extends Operator {
   private final boolean outer;
@@ -35,12 +38,12 @@ final class Lookup extends Operator {
 
   @Override
   protected Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
-    if (hasNull(key)) return with(joined(input.left(), new long[0], new Kept[] {Kept.NONE}), NO_KEY, versioned ? count(input.right()) : 0);
-    Kept before = Kept.read(newest.get());
-    if (input.right().isEmpty()) return joined(input.left(), new long[0], new Kept[] {before});
-    List<Change> changes = Steps.ordered(input.right());
+    if (hasNull(key)) return with(joined(input.left(), new long[0], new StoredRow[] {StoredRow.NONE}), NO_KEY, versioned ? count(input.right()) : 0);
+    StoredRow before = StoredRow.read(newest.get());
+    if (input.right().isEmpty()) return joined(input.left(), new long[0], new StoredRow[] {before});
+    List<Change> changes = StepSize.ordered(input.right());
     long[] from = new long[changes.size()];
-    Kept[] rows = new Kept[changes.size() + 1];
+    StoredRow[] rows = new StoredRow[changes.size() + 1];
     rows[0] = before;
     int known = 0;
     for (Change change : changes) {
@@ -55,7 +58,7 @@ final class Lookup extends Operator {
   }
 
   /** Row i + 1 is the one from time i on. */
-  private Iterator<byte[]> joined(List<byte[]> events, long[] from, Kept[] rows) {
+  private Iterator<byte[]> joined(List<byte[]> events, long[] from, StoredRow[] rows) {
     Iterator<byte[]> blocks = events.iterator();
     return new Iterator<>() {
       private Block block = new Block(new byte[0]);
@@ -72,7 +75,7 @@ final class Lookup extends Operator {
             continue;
           }
           at = upTo(from, block.time(), at);
-          Kept row = rows[at];
+          StoredRow row = rows[at];
           if (row.present() || outer) {
             block.copyAfterAsBefore(out, OUT, block.time(), row.present() ? row.version() : Block.NO_VERSION, row.row());
           }

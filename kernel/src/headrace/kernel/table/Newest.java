@@ -1,5 +1,7 @@
 package headrace.kernel.table;
 
+import headrace.kernel.block.BlockBuilder;
+import headrace.kernel.block.Change;
 import java.util.Iterator;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.TimeMode;
@@ -9,17 +11,17 @@ import org.apache.spark.sql.streaming.ValueState;
 /**
  * Upserts and deletes -> changes that know the row before them. What is out of date or changes nothing goes no further.
  *
- * <p>Keeps the newest row of each key ({@link Kept}). With {@code remember}, a deleted key's version stays, so that an older row that
+ * <p>Keeps the newest row of each key ({@link StoredRow}). With {@code remember}, a deleted key's version stays, so that an older row that
  * comes later is still refused; without, versions are the order of the log, where nothing older can come. A key that is null counts as
  * none, but for {@code nullKeys}. The changes of a BATCH are emitted as one; those of RECORDs each, with the record's time as version.
  */
 final class Newest extends Operator {
   private final boolean remember;
   private final boolean nullKeys;
-  private final Steps steps;
+  private final StepSize steps;
   private transient ValueState<byte[]> newest;
 
-  Newest(boolean remember, boolean nullKeys, Steps steps) {
+  Newest(boolean remember, boolean nullKeys, StepSize steps) {
     this.remember = remember;
     this.nullKeys = nullKeys;
     this.steps = steps;
@@ -33,32 +35,32 @@ final class Newest extends Operator {
   @Override
   protected Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
     if (hasNull(key) && !nullKeys) return with(none(), NO_KEY, count(input.left()));
-    Kept before = Kept.read(newest.get());
-    Kept kept = before;
+    StoredRow before = StoredRow.read(newest.get());
+    StoredRow kept = before;
     BlockBuilder out = new BlockBuilder(256);
     int stale = 0;
-    for (Change change : Steps.ordered(input.left())) {
+    for (Change change : StepSize.ordered(input.left())) {
       if (kept.refuses(change)) {
         stale++;
         continue;
       }
-      Kept now = kept.with(change);
-      if (steps == Steps.RECORD) tell(kept, now, change.time(), change.sequence(), out);
+      StoredRow now = kept.with(change);
+      if (steps == StepSize.RECORD) emit(kept, now, change.time(), change.sequence(), out);
       kept = now;
     }
-    if (steps == Steps.BATCH) tell(before, kept, kept.version(), 0, out);
+    if (steps == StepSize.BATCH) emit(before, kept, kept.version(), 0, out);
     keep(newest, before, kept, remember);
     return with(one(out), STALE, stale);
   }
 
-  private static void tell(Kept before, Kept now, long version, long sequence, BlockBuilder out) {
+  private static void emit(StoredRow before, StoredRow now, long version, long sequence, BlockBuilder out) {
     if (Change.same(before.row(), now.row()) && (!now.present() || before.time() == now.time())) return;
     out.add(new Change(OUT, now.time(), before.time(), version, sequence, before.row(), now.row()));
   }
 
-  static void keep(ValueState<byte[]> state, Kept before, Kept now, boolean remember) {
+  static void keep(ValueState<byte[]> state, StoredRow before, StoredRow now, boolean remember) {
     if (now == before) return;
     if (now.present() || remember) state.update(now.write());
-    else if (before != Kept.NONE) state.clear();
+    else if (before != StoredRow.NONE) state.clear();
   }
 }

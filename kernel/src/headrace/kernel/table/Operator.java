@@ -1,5 +1,8 @@
 package headrace.kernel.table;
 
+import headrace.kernel.block.Block;
+import headrace.kernel.block.BlockBuilder;
+import headrace.kernel.block.Key;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -26,7 +29,7 @@ public abstract class Operator extends StatefulProcessor<byte[], Tuple2<byte[], 
   static final byte NO_KEY = (byte) (Block.NO_CHANGES + 1);
 
   /** Likewise: how many windows events came too late for. */
-  protected static final byte LATE = (byte) (Block.NO_CHANGES + 2);
+  public static final byte LATE = (byte) (Block.NO_CHANGES + 2);
 
   public static final int ENOUGH = 1 << 16;
 
@@ -62,7 +65,7 @@ public abstract class Operator extends StatefulProcessor<byte[], Tuple2<byte[], 
     return getHandle().getMapState(name, Encoders.STRING(), Encoders.BINARY(), TTLConfig.NONE());
   }
 
-  static Iterator<byte[]> none() {
+  public static Iterator<byte[]> none() {
     return List.<byte[]>of().iterator();
   }
 
@@ -70,7 +73,7 @@ public abstract class Operator extends StatefulProcessor<byte[], Tuple2<byte[], 
     return block.isEmpty() ? none() : List.of(block.build()).iterator();
   }
 
-  protected static Iterator<byte[]> with(Iterator<byte[]> blocks, byte what, int count) {
+  public static Iterator<byte[]> with(Iterator<byte[]> blocks, byte what, int count) {
     if (count == 0) return blocks;
     List<byte[]> all = new ArrayList<>(List.of(ByteBuffer.allocate(5).put(what).putInt(count).array()));
     blocks.forEachRemaining(all::add);

@@ -1,5 +1,8 @@
 package headrace.kernel.table;
 
+import headrace.kernel.block.Gather;
+import headrace.kernel.block.Pair;
+import headrace.kernel.block.Scatter;
 import headrace.kernel.table.aggregate.Split;
 import java.util.Arrays;
 import org.apache.spark.sql.Column;
@@ -28,7 +31,7 @@ public final class Operators {
   }
 
   public static Dataset<Row> newest(Dataset<Row> blocks, boolean remember, boolean nullKeys, String steps, OutputMode mode) {
-    return run(blocks, new Newest(remember, nullKeys, Steps.valueOf(steps)), TimeMode.None(), mode);
+    return run(blocks, new Newest(remember, nullKeys, StepSize.valueOf(steps)), TimeMode.None(), mode);
   }
 
   public static Dataset<Row> timeline(Dataset<Row> blocks, boolean nullKeys, OutputMode mode) {
@@ -48,17 +51,17 @@ public final class Operators {
       Dataset<Row> blocks, boolean left, boolean right, String by, String leftSide, String rightSide, String steps, OutputMode mode) {
     TableJoin join =
         new TableJoin(
-            left, right, TableJoin.By.valueOf(by), TableJoin.Side.valueOf(leftSide), TableJoin.Side.valueOf(rightSide), Steps.valueOf(steps));
+            left, right, TableJoin.By.valueOf(by), TableJoin.Side.valueOf(leftSide), TableJoin.Side.valueOf(rightSide), StepSize.valueOf(steps));
     return run(blocks, join, TimeMode.None(), mode);
   }
 
   public static Dataset<Row> settle(Dataset<Row> blocks, String steps, OutputMode mode) {
-    return run(blocks, new Settle(Steps.valueOf(steps)), TimeMode.None(), mode);
+    return run(blocks, new Settle(StepSize.valueOf(steps)), TimeMode.None(), mode);
   }
 
   /** {@code whole}: over all rows of a table, which is a group even without any. */
   public static Dataset<Row> aggregate(Dataset<Row> blocks, Split split, boolean whole, String steps, OutputMode mode) {
-    return run(blocks, new TableAggregate(split.calls(), whole, Steps.valueOf(steps)), TimeMode.None(), mode);
+    return run(blocks, new TableAggregate(split.calls(), whole, StepSize.valueOf(steps)), TimeMode.None(), mode);
   }
 
   public static Dataset<Row> run(Dataset<Row> blocks, Operator operator, TimeMode time, OutputMode mode) {

@@ -1,5 +1,8 @@
 package headrace.kernel.table;
 
+import headrace.kernel.block.Block;
+import headrace.kernel.block.BlockBuilder;
+import headrace.kernel.block.Change;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -14,13 +17,13 @@ import org.apache.spark.unsafe.Platform;
  *
  * <p>When a row moves from one key of a join to another, one place deletes what it was and another inserts what it is, and nobody
  * knows which of the two comes first. So rows are counted: each change takes one away and adds one, and when all of a step are in, what
- * is left is the row. Keeps the row that was told, and rows whose count is not the expected one.
+ * is left is the row. Keeps the row that was emitted, and rows whose count is not the expected one.
  */
 final class Settle extends Operator {
-  private final Steps steps;
+  private final StepSize steps;
   private transient ValueState<byte[]> state;
 
-  Settle(Steps steps) {
+  Settle(StepSize steps) {
     this.steps = steps;
   }
 
@@ -48,37 +51,37 @@ final class Settle extends Operator {
   protected Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
     byte[] kept = state.get();
     List<Counted> rows = read(kept);
-    Counted told = rows.isEmpty() || kept[1] == 0 ? null : rows.get(0);
+    Counted emitted = rows.isEmpty() || kept[1] == 0 ? null : rows.get(0);
     BlockBuilder out = new BlockBuilder(256);
-    for (Steps.Step step : steps.of(input)) {
-      Counted now = after(step, rows, told);
-      if (now != told) out.add(change(step, told, now));
-      told = now;
+    for (StepSize.Step step : steps.of(input)) {
+      Counted now = after(step, rows, emitted);
+      if (now != emitted) out.add(change(step, emitted, now));
+      emitted = now;
       rows.removeIf(row -> row.count == 0);
     }
-    write(rows, told, kept != null);
+    write(rows, emitted, kept != null);
     return one(out);
   }
 
   /** The row that is there when the changes of a step are counted. */
-  private static Counted after(Steps.Step step, List<Counted> rows, Counted told) {
+  private static Counted after(StepSize.Step step, List<Counted> rows, Counted emitted) {
     for (Change change : step.left()) {
       if (change.before() != null) count(rows, change.before(), change.beforeTime(), change.version(), -1);
       if (change.after() != null) count(rows, change.after(), change.time(), change.version(), 1);
     }
     Counted now = null;
     for (Counted row : rows) {
-      if (row.count > 0 && (now == null || row != told)) now = row;
+      if (row.count > 0 && (now == null || row != emitted)) now = row;
     }
     return now;
   }
 
-  private static Change change(Steps.Step step, Counted told, Counted now) {
+  private static Change change(StepSize.Step step, Counted emitted, Counted now) {
     long latest = Long.MIN_VALUE;
     for (Change change : step.left()) latest = Math.max(latest, change.time());
     return new Change(
-        OUT, now == null ? latest : now.time, told == null ? 0 : told.time, step.version(now == null ? Block.NO_VERSION : now.version),
-        step.number(), told == null ? null : told.row, now == null ? null : now.row);
+        OUT, now == null ? latest : now.time, emitted == null ? 0 : emitted.time, step.version(now == null ? Block.NO_VERSION : now.version),
+        step.number(), emitted == null ? null : emitted.row, now == null ? null : now.row);
   }
 
   private static void count(List<Counted> rows, byte[] row, long time, long version, int by) {
@@ -94,7 +97,7 @@ final class Settle extends Operator {
   private static List<Counted> read(byte[] bytes) {
     List<Counted> rows = new ArrayList<>(2);
     if (bytes == null) return rows;
-    if (bytes[0] != Kept.FORMAT) throw new StateFormatException(bytes[0], Kept.FORMAT);
+    if (bytes[0] != StoredRow.FORMAT) throw new StateFormatException(bytes[0], StoredRow.FORMAT);
     int at = 2;
     while (at < bytes.length) {
       long start = Platform.BYTE_ARRAY_OFFSET + at;
@@ -106,19 +109,19 @@ final class Settle extends Operator {
     return rows;
   }
 
-  /** Format, whether the first row is the one that was told, and the rows: time, version, count, length, bytes. */
-  private void write(List<Counted> rows, Counted told, boolean known) {
+  /** Format, whether the first row is the one that was emitted, and the rows: time, version, count, length, bytes. */
+  private void write(List<Counted> rows, Counted emitted, boolean known) {
     if (rows.isEmpty()) {
       if (known) state.clear();
       return;
     }
-    if (told != null) {
-      rows.remove(told);
-      rows.add(0, told);
+    if (emitted != null) {
+      rows.remove(emitted);
+      rows.add(0, emitted);
     }
     byte[] bytes = new byte[2 + rows.stream().mapToInt(row -> 24 + row.row.length).sum()];
-    bytes[0] = Kept.FORMAT;
-    bytes[1] = (byte) (told == null ? 0 : 1);
+    bytes[0] = StoredRow.FORMAT;
+    bytes[1] = (byte) (emitted == null ? 0 : 1);
     int at = 2;
     for (Counted row : rows) {
       long start = Platform.BYTE_ARRAY_OFFSET + at;

@@ -1,5 +1,8 @@
 package headrace.kernel.table;
 
+import headrace.kernel.block.BlockBuilder;
+import headrace.kernel.block.Change;
+import headrace.kernel.block.Pair;
 import headrace.kernel.table.aggregate.Calls;
 import headrace.kernel.table.aggregate.Group;
 import java.io.ByteArrayInputStream;
@@ -17,7 +20,7 @@ import org.apache.spark.sql.streaming.ValueState;
 /**
  * Aggregates over the rows of a table that have this key. A row that changes is taken back as it was and added as it is.
  *
- * <p>Keeps for each key: format, the result that was told and its time, and what the aggregates keep ({@link Group}). The result is a
+ * <p>Keeps for each key: format, the result that was emitted and its time, and what the aggregates keep ({@link Group}). The result is a
  * {@link Pair} of the key and the row of results. Without rows a group is gone, but for the one of a whole table.
  */
 final class TableAggregate extends Operator {
@@ -25,13 +28,13 @@ final class TableAggregate extends Operator {
 
   private final Calls calls;
   private final boolean whole;
-  private final Steps steps;
+  private final StepSize steps;
   private transient ValueState<byte[]> state;
   private transient Group group;
-  private transient byte[] told;
-  private transient long toldTime;
+  private transient byte[] emitted;
+  private transient long emittedTime;
 
-  TableAggregate(Calls calls, boolean whole, Steps steps) {
+  TableAggregate(Calls calls, boolean whole, StepSize steps) {
     this.calls = calls;
     this.whole = whole;
     this.steps = steps;
@@ -49,7 +52,7 @@ final class TableAggregate extends Operator {
     byte[] kept = state.get();
     read(kept);
     BlockBuilder out = new BlockBuilder(256);
-    for (Steps.Step step : steps.of(input)) apply(key, step, out);
+    for (StepSize.Step step : steps.of(input)) apply(key, step, out);
     if (group.isEmpty() && !whole) {
       if (kept != null) state.clear();
     } else {
@@ -58,7 +61,7 @@ final class TableAggregate extends Operator {
     return one(out);
   }
 
-  private void apply(byte[] key, Steps.Step step, BlockBuilder out) {
+  private void apply(byte[] key, StepSize.Step step, BlockBuilder out) {
     long time = Long.MIN_VALUE;
     for (Change change : step.left()) {
       if (change.after() != null) group.change(change.after(), 1, change.time());
@@ -68,10 +71,10 @@ final class TableAggregate extends Operator {
       if (change.before() != null) group.change(change.before(), -1, change.beforeTime());
     }
     byte[] result = group.isEmpty() && !whole ? null : group.result();
-    if (Change.same(told, result)) return;
-    out.add(new Change(OUT, time, toldTime, step.version(time), step.number(), pair(key, told), pair(key, result)));
-    told = result;
-    toldTime = time;
+    if (Change.same(emitted, result)) return;
+    out.add(new Change(OUT, time, emittedTime, step.version(time), step.number(), pair(key, emitted), pair(key, result)));
+    emitted = result;
+    emittedTime = time;
   }
 
   private static byte[] pair(byte[] key, byte[] result) {
@@ -79,15 +82,15 @@ final class TableAggregate extends Operator {
   }
 
   private void read(byte[] bytes) {
-    told = null;
-    toldTime = 0;
+    emitted = null;
+    emittedTime = 0;
     group.clear();
     if (bytes == null) return;
     if (bytes[0] != FORMAT) throw new StateFormatException(bytes[0], FORMAT);
     try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes, 1, bytes.length))) {
-      toldTime = in.readLong();
+      emittedTime = in.readLong();
       int length = in.readInt();
-      told = length < 0 ? null : in.readNBytes(length);
+      emitted = length < 0 ? null : in.readNBytes(length);
       group.read(in);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
@@ -98,9 +101,9 @@ final class TableAggregate extends Operator {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream(128);
     try (DataOutputStream out = new DataOutputStream(bytes)) {
       out.writeByte(FORMAT);
-      out.writeLong(toldTime);
-      out.writeInt(told == null ? -1 : told.length);
-      if (told != null) out.write(told);
+      out.writeLong(emittedTime);
+      out.writeInt(emitted == null ? -1 : emitted.length);
+      if (emitted != null) out.write(emitted);
       group.write(out);
     } catch (IOException e) {
       throw new UncheckedIOException(e);

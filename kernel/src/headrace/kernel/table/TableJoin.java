@@ -1,5 +1,8 @@
 package headrace.kernel.table;
 
+import headrace.kernel.block.BlockBuilder;
+import headrace.kernel.block.Change;
+import headrace.kernel.block.Pair;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -17,7 +20,7 @@ import scala.Tuple2;
 /**
  * Two tables joined on any equality: the rows of both that have this key, paired; a change on either side changes the pairs it is in.
  *
- * <p>Keeps the rows of each side by their own keys ({@link Kept}). A row comes as a struct of its own key and itself; of a side that is
+ * <p>Keeps the rows of each side by their own keys ({@link StoredRow}). A row comes as a struct of its own key and itself; of a side that is
  * joined on its own key there is one row, and it may come as it was written, without the one before ({@link Side}). The result's
  * rows are {@link Pair}s.
  */
@@ -36,13 +39,13 @@ final class TableJoin extends Operator {
   private final By by;
   private final Side leftSide;
   private final Side rightSide;
-  private final Steps steps;
+  private final StepSize steps;
   private transient MapState<String, byte[]> lefts;
   private transient MapState<String, byte[]> rights;
   private transient int stale;
 
   /** With {@code left}, rows of the left without a partner count too; likewise {@code right}. */
-  TableJoin(boolean left, boolean right, By by, Side leftSide, Side rightSide, Steps steps) {
+  TableJoin(boolean left, boolean right, By by, Side leftSide, Side rightSide, StepSize steps) {
     this.left = left;
     this.right = right;
     this.by = by;
@@ -58,8 +61,8 @@ final class TableJoin extends Operator {
   }
 
   /** A row before a step and after it. */
-  private record Turn(Kept was, Kept is) {
-    static final Turn NEVER = new Turn(Kept.NONE, Kept.NONE);
+  private record Transition(StoredRow was, StoredRow is) {
+    static final Transition NEVER = new Transition(StoredRow.NONE, StoredRow.NONE);
   }
 
   @Override
@@ -68,9 +71,9 @@ final class TableJoin extends Operator {
     stale = 0;
     int lost = matches ? 0 : keyless(leftSide, input.left()) + keyless(rightSide, input.right());
     if (!matches && !left && !right) return with(none(), NO_KEY, lost);
-    Iterator<Steps.Step> each = steps.of(input).iterator();
+    Iterator<StepSize.Step> each = steps.of(input).iterator();
     Iterator<byte[]> pairs = pairs(matches, each.next());
-    return with(with(each.hasNext() ? new InTurn(pairs, each, matches) : pairs, STALE, stale), NO_KEY, lost);
+    return with(with(each.hasNext() ? new StepByStep(pairs, each, matches) : pairs, STALE, stale), NO_KEY, lost);
   }
 
   /** Upserts without a key are in no table. */
@@ -82,12 +85,12 @@ final class TableJoin extends Operator {
   }
 
   /** Step by step: one begins when all pairs of the one before it are read. Sides with several steps are changes, none of them stale. */
-  private final class InTurn implements Iterator<byte[]> {
-    private final Iterator<Steps.Step> each;
+  private final class StepByStep implements Iterator<byte[]> {
+    private final Iterator<StepSize.Step> each;
     private final boolean matches;
     private Iterator<byte[]> pairs;
 
-    InTurn(Iterator<byte[]> pairs, Iterator<Steps.Step> each, boolean matches) {
+    StepByStep(Iterator<byte[]> pairs, Iterator<StepSize.Step> each, boolean matches) {
       this.pairs = pairs;
       this.each = each;
       this.matches = matches;
@@ -106,83 +109,83 @@ final class TableJoin extends Operator {
     }
   }
 
-  private Iterator<byte[]> pairs(boolean matches, Steps.Step step) {
-    Map<String, Turn> leftTurns = apply(step.left(), lefts, leftSide);
-    Map<String, Turn> rightTurns = apply(step.right(), rights, rightSide);
+  private Iterator<byte[]> pairs(boolean matches, StepSize.Step step) {
+    Map<String, Transition> leftTransitions = apply(step.left(), lefts, leftSide);
+    Map<String, Transition> rightTransitions = apply(step.right(), rights, rightSide);
     if (by == By.KEY) {
       BlockBuilder out = new BlockBuilder(256);
-      add(only(lefts, leftTurns), matches || right ? only(rights, rightTurns) : Turn.NEVER, !right, !left, step, out);
+      add(only(lefts, leftTransitions), matches || right ? only(rights, rightTransitions) : Transition.NEVER, !right, !left, step, out);
       return one(out);
     }
-    if (!matches) return new Pairs(turned(leftTurns), List.of(), turned(rightTurns), false, step);
+    if (!matches) return new Pairs(changed(leftTransitions), List.of(), changed(rightTransitions), false, step);
     // All rows of the right, whether they changed or not: each left one is paired with each of them.
-    List<Turn> all = new ArrayList<>();
-    each(rights, rightTurns).forEachRemaining(all::add);
-    Iterator<Turn> from = rightTurns.isEmpty() && !right ? turned(leftTurns) : each(lefts, leftTurns);
-    return new Pairs(from, all, right ? all.iterator() : List.<Turn>of().iterator(), true, step);
+    List<Transition> all = new ArrayList<>();
+    each(rights, rightTransitions).forEachRemaining(all::add);
+    Iterator<Transition> from = rightTransitions.isEmpty() && !right ? changed(leftTransitions) : each(lefts, leftTransitions);
+    return new Pairs(from, all, right ? all.iterator() : List.<Transition>of().iterator(), true, step);
   }
 
-  private static Turn only(MapState<String, byte[]> state, Map<String, Turn> turns) {
-    Turn turn = turns.get(ONLY);
-    if (turn != null) return turn;
-    Kept kept = Kept.read(state.getValue(ONLY));
-    return new Turn(kept, kept);
+  private static Transition only(MapState<String, byte[]> state, Map<String, Transition> transitions) {
+    Transition transition = transitions.get(ONLY);
+    if (transition != null) return transition;
+    StoredRow kept = StoredRow.read(state.getValue(ONLY));
+    return new Transition(kept, kept);
   }
 
-  private Map<String, Turn> apply(List<Change> changes, MapState<String, byte[]> state, Side side) {
-    Map<String, Turn> turns = new LinkedHashMap<>();
+  private Map<String, Transition> apply(List<Change> changes, MapState<String, byte[]> state, Side side) {
+    Map<String, Transition> transitions = new LinkedHashMap<>();
     for (Change change : changes) {
-      if (side == Side.CHANGES) exact(change, state, turns);
-      else upsert(change, state, turns);
+      if (side == Side.CHANGES) exact(change, state, transitions);
+      else upsert(change, state, transitions);
     }
-    turns.forEach(
-        (key, turn) -> {
-          if (turn.is() == turn.was()) return;
-          if (turn.is().present() || side == Side.VERSIONED_UPSERTS) state.updateValue(key, turn.is().write());
-          else if (turn.was().present()) state.removeKey(key);
+    transitions.forEach(
+        (key, transition) -> {
+          if (transition.is() == transition.was()) return;
+          if (transition.is().present() || side == Side.VERSIONED_UPSERTS) state.updateValue(key, transition.is().write());
+          else if (transition.was().present()) state.removeKey(key);
         });
-    return turns;
+    return transitions;
   }
 
-  private void exact(Change change, MapState<String, byte[]> state, Map<String, Turn> turns) {
+  private void exact(Change change, MapState<String, byte[]> state, Map<String, Transition> transitions) {
     UnsafeRow both = new UnsafeRow(2);
     byte[] packed = change.after() == null ? change.before() : change.after();
     both.pointTo(packed, packed.length);
     String key = by == By.KEY ? ONLY : new String(both.getStruct(0, 1).getBytes(), StandardCharsets.ISO_8859_1);
     byte[] row = change.after() == null ? null : both.getStruct(1, 1).getBytes();
-    Turn turn = turns.get(key);
-    Kept was = turn == null ? Kept.read(state.getValue(key)) : turn.was();
-    turns.put(key, new Turn(was, new Kept(change.version(), change.time(), row)));
+    Transition transition = transitions.get(key);
+    StoredRow was = transition == null ? StoredRow.read(state.getValue(key)) : transition.was();
+    transitions.put(key, new Transition(was, new StoredRow(change.version(), change.time(), row)));
   }
 
-  private void upsert(Change change, MapState<String, byte[]> state, Map<String, Turn> turns) {
-    Turn turn = turns.get(ONLY);
-    if (turn == null) {
-      Kept kept = Kept.read(state.getValue(ONLY));
-      turn = new Turn(kept, kept);
+  private void upsert(Change change, MapState<String, byte[]> state, Map<String, Transition> transitions) {
+    Transition transition = transitions.get(ONLY);
+    if (transition == null) {
+      StoredRow kept = StoredRow.read(state.getValue(ONLY));
+      transition = new Transition(kept, kept);
     }
-    if (turn.is().refuses(change)) stale++;
-    else turns.put(ONLY, new Turn(turn.was(), turn.is().with(change)));
+    if (transition.is().refuses(change)) stale++;
+    else transitions.put(ONLY, new Transition(transition.was(), transition.is().with(change)));
   }
 
-  private static Iterator<Turn> turned(Map<String, Turn> turns) {
-    return turns.values().iterator();
+  private static Iterator<Transition> changed(Map<String, Transition> transitions) {
+    return transitions.values().iterator();
   }
 
   /** What changed, then what did not. */
-  private static Iterator<Turn> each(MapState<String, byte[]> state, Map<String, Turn> turns) {
-    Iterator<Turn> changed = turned(turns);
+  private static Iterator<Transition> each(MapState<String, byte[]> state, Map<String, Transition> transitions) {
+    Iterator<Transition> changed = changed(transitions);
     scala.collection.Iterator<Tuple2<String, byte[]>> rows = state.iterator();
     return new Iterator<>() {
-      private Turn next = advance();
+      private Transition next = advance();
 
-      private Turn advance() {
+      private Transition advance() {
         if (changed.hasNext()) return changed.next();
         while (rows.hasNext()) {
           Tuple2<String, byte[]> row = rows.next();
-          if (turns.containsKey(row._1())) continue;
-          Kept kept = Kept.read(row._2());
-          return new Turn(kept, kept);
+          if (transitions.containsKey(row._1())) continue;
+          StoredRow kept = StoredRow.read(row._2());
+          return new Transition(kept, kept);
         }
         return null;
       }
@@ -193,65 +196,65 @@ final class TableJoin extends Operator {
       }
 
       @Override
-      public Turn next() {
+      public Transition next() {
         if (next == null) throw new NoSuchElementException();
-        Turn turn = next;
+        Transition transition = next;
         next = advance();
-        return turn;
+        return transition;
       }
     };
   }
 
   /** The changed pairs, block by block, so that a row with a million partners needs no room for all of them at once. */
   private final class Pairs implements Iterator<byte[]> {
-    private final Iterator<Turn> from;
-    private final List<Turn> all;
-    private final Iterator<Turn> rest;
+    private final Iterator<Transition> from;
+    private final List<Transition> all;
+    private final Iterator<Transition> rest;
     private final boolean matches;
-    private final Steps.Step step;
+    private final StepSize.Step step;
     private boolean leftWas = false;
     private boolean leftIs = false;
     private final boolean rightWas;
     private final boolean rightIs;
     private byte[] next;
 
-    Pairs(Iterator<Turn> from, List<Turn> all, Iterator<Turn> rest, boolean matches, Steps.Step step) {
+    Pairs(Iterator<Transition> from, List<Transition> all, Iterator<Transition> rest, boolean matches, StepSize.Step step) {
       this.from = from;
       this.all = all;
       this.rest = rest;
       this.matches = matches;
       this.step = step;
-      this.rightWas = all.stream().anyMatch(turn -> turn.was().present());
-      this.rightIs = all.stream().anyMatch(turn -> turn.is().present());
+      this.rightWas = all.stream().anyMatch(transition -> transition.was().present());
+      this.rightIs = all.stream().anyMatch(transition -> transition.is().present());
       this.next = advance();
     }
 
     private byte[] advance() {
       BlockBuilder out = new BlockBuilder(1024);
       while (from.hasNext() && out.size() < ENOUGH) {
-        Turn turn = from.next();
-        leftWas |= matches && turn.was().present();
-        leftIs |= matches && turn.is().present();
-        ofLeft(turn, out);
+        Transition transition = from.next();
+        leftWas |= matches && transition.was().present();
+        leftIs |= matches && transition.is().present();
+        ofLeft(transition, out);
       }
       // A row of the right is alone if no left one was there, which is known when all of them were seen.
       while (!from.hasNext() && rest.hasNext() && out.size() < ENOUGH) {
-        Turn turn = rest.next();
-        Turn lonely = new Turn(leftWas ? Kept.NONE : turn.was(), leftIs ? Kept.NONE : turn.is());
-        if (right) add(Turn.NEVER, lonely, false, true, step, out);
+        Transition transition = rest.next();
+        Transition lonely = new Transition(leftWas ? StoredRow.NONE : transition.was(), leftIs ? StoredRow.NONE : transition.is());
+        if (right) add(Transition.NEVER, lonely, false, true, step, out);
       }
       return out.isEmpty() ? null : out.build();
     }
 
-    private void ofLeft(Turn turn, BlockBuilder out) {
+    private void ofLeft(Transition transition, BlockBuilder out) {
       if (by == By.LEFT) {
         // The right has one row; when it comes or goes, the result's row changes, rather than one being deleted and another inserted.
-        add(turn, all.isEmpty() ? Turn.NEVER : all.get(0), true, !left, step, out);
+        add(transition, all.isEmpty() ? Transition.NEVER : all.get(0), true, !left, step, out);
         return;
       }
-      for (Turn other : all) add(turn, other, true, true, step, out);
-      Turn lonely = new Turn(rightWas ? Kept.NONE : turn.was(), rightIs ? Kept.NONE : turn.is());
-      if (left) add(lonely, Turn.NEVER, true, false, step, out);
+      for (Transition other : all) add(transition, other, true, true, step, out);
+      Transition lonely = new Transition(rightWas ? StoredRow.NONE : transition.was(), rightIs ? StoredRow.NONE : transition.is());
+      if (left) add(lonely, Transition.NEVER, true, false, step, out);
     }
 
     @Override
@@ -268,7 +271,7 @@ final class TableJoin extends Operator {
   }
 
   /** The pair as it was and as it is; {@code needLeft} and {@code needRight} say which of the two it can't be without. */
-  private static void add(Turn one, Turn other, boolean needLeft, boolean needRight, Steps.Step step, BlockBuilder out) {
+  private static void add(Transition one, Transition other, boolean needLeft, boolean needRight, StepSize.Step step, BlockBuilder out) {
     byte[] before = pair(one.was(), other.was(), needLeft, needRight);
     byte[] after = pair(one.is(), other.is(), needLeft, needRight);
     // A row's time comes from the rows it is made of, so that what takes it back later can say the same; so a new time is a change.
@@ -279,11 +282,11 @@ final class TableJoin extends Operator {
     out.add(new Change(OUT, time, beforeTime, version, step.number(), before, after));
   }
 
-  private static long time(Kept one, Kept other) {
+  private static long time(StoredRow one, StoredRow other) {
     return Math.max(one.present() ? one.time() : 0, other.present() ? other.time() : 0);
   }
 
-  private static byte[] pair(Kept one, Kept other, boolean needLeft, boolean needRight) {
+  private static byte[] pair(StoredRow one, StoredRow other, boolean needLeft, boolean needRight) {
     boolean none = !one.present() && !other.present();
     return none || (needLeft && !one.present()) || (needRight && !other.present()) ? null : Pair.of(one.row(), other.row());
   }

@@ -1,5 +1,7 @@
 package headrace.kernel.table;
 
+import headrace.kernel.block.BlockBuilder;
+import headrace.kernel.block.Change;
 import java.nio.ByteBuffer;
 import java.util.Iterator;
 import org.apache.spark.sql.streaming.ExpiredTimerInfo;
@@ -45,7 +47,7 @@ final class Timeline extends Operator {
     if (hasNull(key) && !nullKeys) return with(none(), NO_KEY, count(input.left()));
     read();
     int stale = 0;
-    for (Change change : Steps.ordered(input.left())) {
+    for (Change change : StepSize.ordered(input.left())) {
       if (History.Version.of(change).compareTo(last) < 0) stale++;
       else waiting.add(change);
     }

@@ -1,6 +1,6 @@
 package headrace.kernel.window;
 
-import headrace.kernel.table.Block;
+import headrace.kernel.block.Block;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;

@@ -1,5 +1,6 @@
 package headrace.kernel.window;
 
+import headrace.kernel.window.frame.Span;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.JoinedRow;
@@ -7,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
-/** The buffers of windows, and the rows that are told of these: start, end, whether it is final, and the functions' results. */
+/** The buffers of windows, and the rows that are emitted of these: start, end, whether it is final, and the functions' results. */
 final class Results {
   private static final DataType[] HEAD = {DataTypes.LongType, DataTypes.LongType, DataTypes.BooleanType};
 
@@ -21,7 +22,7 @@ final class Results {
     this.projection = UnsafeProjection.create(types(functions));
   }
 
-  /** The types of a row that is told. */
+  /** The types of a row that is emitted. */
   static DataType[] types(Functions functions) {
     DataType[] results = functions.results();
     DataType[] types = new DataType[HEAD.length + results.length];

@@ -1,5 +1,6 @@
 package headrace.kernel.window;
 
+import headrace.kernel.window.frame.Span;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
@@ -7,9 +8,9 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
- * A window of a key, while it is open: how many events it has, what the functions keep of them, and what was told of it.
+ * A window of a key, while it is open: how many events it has, what the functions keep of them, and what was emitted of it.
  *
- * <p>Its buffer is unpacked when it is needed. The row that was told is kept only if the window has changed since; else it can be made
+ * <p>Its buffer is unpacked when it is needed. The row that was emitted is kept only if the window has changed since; else it can be made
  * again of the buffer.
  */
 final class Window {
@@ -18,8 +19,8 @@ final class Window {
   private final Results results;
   private Span span;
   private long events = 0;
-  private long toldAt = NEVER;
-  private byte[] told;
+  private long emittedAt = NEVER;
+  private byte[] emitted;
   private byte[] packed;
   private InternalRow buffer;
   private boolean touched = false;
@@ -44,18 +45,18 @@ final class Window {
     return events > 0;
   }
 
-  /** Whether events came since it was told or read. */
+  /** Whether events came since it was emitted or read. */
   boolean isTouched() {
     return touched;
   }
 
-  boolean wasTold() {
-    return toldAt != NEVER;
+  boolean wasEmitted() {
+    return emittedAt != NEVER;
   }
 
-  /** For which time it was told last. */
-  long toldAt() {
-    return toldAt;
+  /** For which time it was emitted last. */
+  long emittedAt() {
+    return emittedAt;
   }
 
   void add(Event event) {
@@ -81,33 +82,33 @@ final class Window {
   }
 
   private void change() {
-    if (wasTold()) told();
+    if (wasEmitted()) emitted();
     unpack();
     packed = null;
     touched = true;
   }
 
-  /** The row that was told last. */
-  byte[] told() {
-    if (told == null) told = row(false);
-    return told;
+  /** The row that was emitted last. */
+  byte[] emitted() {
+    if (emitted == null) emitted = row(false);
+    return emitted;
   }
 
-  /** The row to be told of it now. */
+  /** The row to be emitted of it now. */
   byte[] row(boolean last) {
     unpack();
     return results.row(span, last, buffer);
   }
 
-  /** The row of a part of it, which is told for good. */
+  /** The row of a part of it, which is emitted for good. */
   byte[] row(Span part) {
     unpack();
     return results.row(part, true, buffer);
   }
 
-  void tell(long time) {
-    told = null;
-    toldAt = time;
+  void emit(long time) {
+    emitted = null;
+    emittedAt = time;
     touched = false;
   }
 
@@ -115,14 +116,14 @@ final class Window {
     if (buffer == null) buffer = results.buffers().read(packed);
   }
 
-  /** Start, end, number of events, when it was told, that row if it is not of this buffer, the buffer. */
+  /** Start, end, number of events, when it was emitted, that row if it is not of this buffer, the buffer. */
   void write(DataOutputStream out) throws IOException {
     out.writeLong(span.start());
     out.writeLong(span.end());
     out.writeLong(events);
-    out.writeLong(toldAt);
-    out.writeInt(told == null ? -1 : told.length);
-    if (told != null) out.write(told);
+    out.writeLong(emittedAt);
+    out.writeInt(emitted == null ? -1 : emitted.length);
+    if (emitted != null) out.write(emitted);
     if (packed == null) packed = results.buffers().write(buffer);
     out.writeInt(packed.length);
     out.write(packed);
@@ -131,9 +132,9 @@ final class Window {
   static Window read(Results results, DataInputStream in) throws IOException {
     Window window = new Window(results, new Span(in.readLong(), in.readLong()));
     window.events = in.readLong();
-    window.toldAt = in.readLong();
+    window.emittedAt = in.readLong();
     int length = in.readInt();
-    window.told = length < 0 ? null : in.readNBytes(length);
+    window.emitted = length < 0 ? null : in.readNBytes(length);
     window.packed = in.readNBytes(in.readInt());
     return window;
   }

@@ -3,9 +3,9 @@ package headrace.kernel.slide;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import headrace.kernel.table.BlockBuilder;
+import headrace.kernel.block.BlockBuilder;
+import headrace.kernel.block.Change;
 import headrace.kernel.table.Chance;
-import headrace.kernel.table.Change;
 import headrace.kernel.table.Rows;
 import headrace.kernel.table.aggregate.Call;
 import headrace.kernel.table.aggregate.Calls;
@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 
 class EventsTest {
   /** A key's events in a map that counts; between batches they are written and read. */
-  private static final class Kept {
+  private static final class StoredRow {
     final Map<Object, Object> map = new HashMap<>();
     final Group group = new Group(new Calls(new Call[0], 1), () -> null);
     final Arrivals arrivals = new Arrivals();
@@ -38,7 +38,7 @@ class EventsTest {
     int writes;
 
     @SuppressWarnings("unchecked")
-    Kept() {
+    StoredRow() {
       events = new Events((MapState<String, byte[]>) Proxy.newProxyInstance(
           EventsTest.class.getClassLoader(), new Class<?>[] {MapState.class}, (self, method, arguments) -> switch (method.getName()) {
             case "getValue" -> {
@@ -84,7 +84,7 @@ class EventsTest {
 
   @Test
   void aSmallBatchTouchesOnlyTheChunksItNeeds() {
-    Kept kept = new Kept();
+    StoredRow kept = new StoredRow();
     long[] times = new long[20_000];
     for (int i = 0; i < times.length; i++) times[i] = i;
     kept.add(times);
@@ -107,7 +107,7 @@ class EventsTest {
 
   @Test
   void smallBatchesFillAChunkBeforeTheyBeginAnother() {
-    Kept kept = new Kept();
+    StoredRow kept = new StoredRow();
     for (int i = 0; i < 1000; i++) {
       kept.add(i);
       kept.again();
@@ -118,7 +118,7 @@ class EventsTest {
   @Test
   void eventsEnterAndLeaveInTheOrderOfTheirTimesHoweverTheyCome() {
     Chance.times(100, chance -> {
-      Kept kept = new Kept();
+      StoredRow kept = new StoredRow();
       PriorityQueue<Long> waiting = new PriorityQueue<>();
       PriorityQueue<Long> inside = new PriorityQueue<>();
       long frontier = 0;

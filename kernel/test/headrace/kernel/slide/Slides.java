@@ -2,13 +2,14 @@ package headrace.kernel.slide;
 
 import headrace.kernel.Ahead;
 import headrace.kernel.Tws;
+import headrace.kernel.block.Block;
+import headrace.kernel.block.BlockBuilder;
+import headrace.kernel.block.Change;
 import headrace.kernel.table.Anew.Entry;
-import headrace.kernel.table.Block;
-import headrace.kernel.table.BlockBuilder;
-import headrace.kernel.table.Change;
 import headrace.kernel.table.Functions;
 import headrace.kernel.table.Rows;
 import headrace.kernel.table.aggregate.Calls;
+import headrace.kernel.window.EmitMode;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -22,36 +23,36 @@ import org.apache.spark.unsafe.Platform;
 import scala.Tuple2;
 
 /**
- * {@link Sliding} on {@link Tws}: batches of events in, windows out. As in Spark, the rows of a batch see its watermark, and then its
+ * {@link SlidingAggregate} on {@link Tws}: batches of events in, windows out. As in Spark, the rows of a batch see its watermark, and then its
  * timers fire. Blocks that were fed are written over afterwards: what is kept or given must not lie in them.
  */
 final class Slides {
-  /** A window that was told; {@code last}: that it is final. */
+  /** A window that was emitted; {@code last}: that it is final. */
   record Window(long start, long end, boolean last, List<Object> results) {}
 
   private final Calls calls;
   private final Tws<byte[], Tuple2<byte[], byte[]>, byte[]> tws;
   private long watermark = 0;
 
-  Slides(Calls calls, long size, Emit emit) {
+  Slides(Calls calls, long size, EmitMode emit) {
     this.calls = calls;
-    this.tws = new Tws<>(new Ahead(new Sliding(calls, size, emit), () -> watermark), block -> Long.MAX_VALUE);
+    this.tws = new Tws<>(new Ahead(new SlidingAggregate(calls, size, emit), () -> watermark), block -> Long.MAX_VALUE);
   }
 
   /** A batch: what each key's events make, then what its timers do. */
   Map<String, List<Window>> batch(long millis, Map<String, List<Entry>> events, Random chance) {
-    Map<String, List<Window>> told = new TreeMap<>();
+    Map<String, List<Window>> emitted = new TreeMap<>();
     boolean moves = millis > watermark;
     watermark = millis;
     events.forEach((key, of) -> {
       List<byte[]> blocks = blocks(of, chance);
       @SuppressWarnings({"unchecked", "rawtypes"})
       Tuple2<byte[], byte[]>[] rows = blocks.stream().map(block -> new Tuple2<>(key(key), block)).toArray(Tuple2[]::new);
-      take(tws.feed(key(key), rows), told);
+      take(tws.feed(key(key), rows), emitted);
       for (byte[] block : blocks) Arrays.fill(block, (byte) 0xAA);
     });
-    if (moves) take(tws.watermark(millis), told);
-    return told;
+    if (moves) take(tws.watermark(millis), emitted);
+    return emitted;
   }
 
   /** A batch of the one key "k", in one block. */
@@ -76,7 +77,7 @@ final class Slides {
     return blocks;
   }
 
-  private void take(List<byte[]> blocks, Map<String, List<Window>> told) {
+  private void take(List<byte[]> blocks, Map<String, List<Window>> emitted) {
     List<DataType> types = new ArrayList<>(List.of(DataTypes.LongType, DataTypes.LongType, DataTypes.BooleanType));
     types.addAll(List.of(Functions.results(calls)));
     for (byte[] bytes : blocks) {
@@ -88,7 +89,7 @@ final class Slides {
         List<Object> row = Rows.values(Arrays.copyOfRange(pair, 5 + length, pair.length), types.toArray(DataType[]::new));
         Window window = new Window((Long) row.get(0), (Long) row.get(1), (Boolean) row.get(2), row.subList(3, row.size()));
         if (block.time() != window.end()) throw new AssertionError("the time of a window is its end");
-        told.computeIfAbsent(key, none -> new ArrayList<>()).add(window);
+        emitted.computeIfAbsent(key, none -> new ArrayList<>()).add(window);
       }
     }
   }

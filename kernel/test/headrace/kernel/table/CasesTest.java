@@ -3,9 +3,11 @@ package headrace.kernel.table;
 import static headrace.kernel.table.TableJoin.Side.CHANGES;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import headrace.kernel.block.Change;
+import headrace.kernel.block.Struct;
 import headrace.kernel.table.TableJoin.By;
-import headrace.kernel.table.aggregate.Call;
 import headrace.kernel.table.aggregate.Call.Kind;
+import headrace.kernel.table.aggregate.Call;
 import headrace.kernel.table.aggregate.Calls;
 import java.math.BigDecimal;
 import java.util.Arrays;
@@ -40,7 +42,7 @@ class CasesTest {
   /** By the key, null matches null; inner does not. */
   @Test
   void nullMatchesNothingByKeyEither() {
-    Driven join = Driven.of(new TableJoin(true, false, By.KEY, CHANGES, CHANGES, Steps.BATCH));
+    Driven join = Driven.of(new TableJoin(true, false, By.KEY, CHANGES, CHANGES, StepSize.BATCH));
     var out = join.feed(Driven.key(null), left(null, 0, packed(1), 1), right(null, 0, packed(2), 2));
     assertEquals(true, new Struct(2, 2).at(out.get(0).after()).isNullAt(1), "without a partner");
   }
@@ -50,7 +52,7 @@ class CasesTest {
     Change[] changes = Arrays.stream(values)
         .map(value -> new Change((byte) 0, 1, 0, 0, 0, null, Rows.of(new DataType[] {type}, value).bytes()))
         .toArray(Change[]::new);
-    byte[] row = Driven.of(new TableAggregate(calls, true, Steps.BATCH)).feed("k", changes).get(0).after();
+    byte[] row = Driven.of(new TableAggregate(calls, true, StepSize.BATCH)).feed("k", changes).get(0).after();
     return Rows.values(Arrays.copyOfRange(row, 5 + Driven.key("k").length, row.length), result).get(0);
   }
 

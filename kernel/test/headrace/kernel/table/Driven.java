@@ -2,6 +2,10 @@ package headrace.kernel.table;
 
 import headrace.kernel.Ahead;
 import headrace.kernel.Tws;
+import headrace.kernel.block.Block;
+import headrace.kernel.block.BlockBuilder;
+import headrace.kernel.block.Change;
+import headrace.kernel.block.Key;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -21,7 +25,7 @@ import scala.Tuple2;
  *
  * <p>Blocks that were fed are written over afterwards: what an operator keeps or gives must not lie in them.
  */
-final class Driven {
+public final class Driven {
   private final Tws<byte[], Tuple2<byte[], byte[]>, byte[]> tws;
   private long ahead = 0;
 
@@ -125,7 +129,7 @@ final class Driven {
   }
 
   /** The changes of blocks; what a block only counts becomes as many changes of its side. */
-  static List<Change> changes(List<byte[]> blocks) {
+  public static List<Change> changes(List<byte[]> blocks) {
     List<Change> changes = new ArrayList<>();
     for (byte[] bytes : blocks) {
       if (bytes.length > 0 && (bytes[0] == Operator.STALE || bytes[0] == Operator.NO_KEY)) {
@@ -157,7 +161,7 @@ final class Driven {
     return bytes == null ? "-" : new String(bytes, StandardCharsets.UTF_8);
   }
 
-  /** What each change tells: {@code before@time > after@time v version}, with - for no row. */
+  /** What each change emits: {@code before@time > after@time v version}, with - for no row. */
   static List<String> texts(List<Change> changes) {
     return changes.stream().map(Driven::text).toList();
   }

@@ -1,8 +1,8 @@
 package headrace.kernel.table;
 
 import headrace.kernel.table.Anew.Entry;
-import headrace.kernel.table.aggregate.Call;
 import headrace.kernel.table.aggregate.Call.Kind;
+import headrace.kernel.table.aggregate.Call;
 import headrace.kernel.table.aggregate.Calls;
 import java.util.Arrays;
 import java.util.Random;

@@ -4,6 +4,8 @@ import static headrace.kernel.table.Driven.upsert;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
+import headrace.kernel.block.Block;
+import headrace.kernel.block.Change;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;

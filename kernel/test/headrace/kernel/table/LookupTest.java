@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
+import headrace.kernel.block.Block;
+import headrace.kernel.block.Change;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
+import headrace.kernel.block.Block;
+import headrace.kernel.block.Change;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -23,7 +25,7 @@ class NewestTest {
 
   @Test
   void aChangeKnowsTheRowBeforeItAndItsTime() {
-    Driven newest = Driven.of(new Newest(false, false, Steps.RECORD));
+    Driven newest = Driven.of(new Newest(false, false, StepSize.RECORD));
     assertEquals(List.of("- > a@1 v1"), texts(newest.feed("k", logged(1, 0, "a"))));
     assertEquals(List.of("a@1 > b@2 v2", "b@2 > c@3 v3"), texts(newest.feed("k", logged(2, 1, "b"), logged(3, 2, "c"))));
     assertEquals(List.of("c@3 > -@4 v4"), texts(newest.feed("k", logged(4, 3, null))));
@@ -32,7 +34,7 @@ class NewestTest {
 
   @Test
   void keysHaveNothingToDoWithEachOther() {
-    Driven newest = Driven.of(new Newest(false, false, Steps.RECORD));
+    Driven newest = Driven.of(new Newest(false, false, StepSize.RECORD));
     newest.feed("k", logged(1, 0, "a"));
     assertEquals(List.of("- > b@2 v2"), texts(newest.feed("l", logged(2, 1, "b"))));
     assertEquals(List.of("a@1 > c@3 v3"), texts(newest.feed("k", logged(3, 2, "c"))));
@@ -40,7 +42,7 @@ class NewestTest {
 
   @Test
   void whatChangesNothingIsNotToldAndTheRowKeepsItsTime() {
-    Driven newest = Driven.of(new Newest(false, false, Steps.RECORD));
+    Driven newest = Driven.of(new Newest(false, false, StepSize.RECORD));
     newest.feed("k", logged(1, 0, "a"));
     assertEquals(List.of(), newest.feed("k", logged(2, 1, "a"), logged(3, 2, "a")));
     assertEquals(List.of("a@1 > b@4 v4"), texts(newest.feed("k", logged(4, 3, "b"))));
@@ -49,14 +51,14 @@ class NewestTest {
 
   @Test
   void whatComesAndGoesInABatchIsTold() {
-    Driven newest = Driven.of(new Newest(false, false, Steps.RECORD));
+    Driven newest = Driven.of(new Newest(false, false, StepSize.RECORD));
     assertEquals(List.of("- > a@1 v1", "a@1 > -@2 v2"), texts(newest.feed("k", logged(1, 0, "a"), logged(2, 1, null))));
     assertNull(newest.value("newest", "k"));
   }
 
   @Test
   void aRowWithAnOlderVersionIsLeftOutAndCounted() {
-    Driven newest = Driven.of(new Newest(true, false, Steps.RECORD));
+    Driven newest = Driven.of(new Newest(true, false, StepSize.RECORD));
     newest.feed("k", upsert(0, 1, 5, 0, "a"));
     assertEquals(List.of("stale"), texts(newest.feed("k", upsert(0, 2, 4, 1, "b"))));
     var out = newest.feed("k", upsert(0, 3, 7, 2, "c"), upsert(0, 4, 6, 3, "d"), upsert(0, 5, -1, 4, "e"));
@@ -65,21 +67,21 @@ class NewestTest {
 
   @Test
   void ofEqualVersionsTheLogsLastHolds() {
-    Driven newest = Driven.of(new Newest(true, false, Steps.RECORD));
+    Driven newest = Driven.of(new Newest(true, false, StepSize.RECORD));
     var out = newest.feed("k", upsert(0, 2, 5, 1, "b"), upsert(0, 1, 5, 0, "a"), upsert(0, 3, 5, 2, "c"));
     assertEquals(List.of("- > a@1 v1", "a@1 > b@2 v2", "b@2 > c@3 v3"), texts(out));
   }
 
   @Test
   void aRowThatStaysWhatItIsTakesTheNewVersion() {
-    Driven newest = Driven.of(new Newest(true, false, Steps.RECORD));
+    Driven newest = Driven.of(new Newest(true, false, StepSize.RECORD));
     newest.feed("k", upsert(0, 1, 5, 0, "a"), upsert(0, 2, 8, 1, "a"));
     assertEquals(List.of("stale"), texts(newest.feed("k", upsert(0, 3, 7, 2, "b"))));
   }
 
   @Test
   void aDeleteHoldsWhateverIsKnownAndTheVersionIsRemembered() {
-    Driven newest = Driven.of(new Newest(true, false, Steps.RECORD));
+    Driven newest = Driven.of(new Newest(true, false, StepSize.RECORD));
     newest.feed("k", upsert(0, 1, 5, 0, "a"));
     assertEquals(List.of("a@1 > -@2 v2"), texts(newest.feed("k", upsert(0, 2, NO_VERSION, 1, null))));
     assertNotNull(newest.value("newest", "k"));
@@ -89,7 +91,7 @@ class NewestTest {
 
   @Test
   void aRowWithoutAVersionHoldsAndLeavesTheVersion() {
-    Driven newest = Driven.of(new Newest(true, false, Steps.RECORD));
+    Driven newest = Driven.of(new Newest(true, false, StepSize.RECORD));
     newest.feed("k", upsert(0, 1, 5, 0, "a"));
     assertEquals(List.of("a@1 > b@2 v2"), texts(newest.feed("k", upsert(0, 2, NO_VERSION, 1, "b"))));
     assertEquals(List.of("stale"), texts(newest.feed("k", upsert(0, 3, 4, 2, "c"))));
@@ -97,7 +99,7 @@ class NewestTest {
 
   @Test
   void withoutVersionsADeletedKeyLeavesNothing() {
-    Driven newest = Driven.of(new Newest(false, false, Steps.RECORD));
+    Driven newest = Driven.of(new Newest(false, false, StepSize.RECORD));
     newest.feed("k", logged(1, 0, "a"));
     newest.feed("k", logged(2, 1, null));
     assertNull(newest.value("newest", "k"));
@@ -105,14 +107,14 @@ class NewestTest {
 
   @Test
   void withoutAKeyThereIsNoRowAndThatIsCounted() {
-    Driven newest = Driven.of(new Newest(true, false, Steps.RECORD));
+    Driven newest = Driven.of(new Newest(true, false, StepSize.RECORD));
     assertEquals(List.of("no key", "no key"), texts(newest.feed((String) null, logged(1, 0, "a"), logged(2, 1, null))));
     assertNull(newest.value("newest", null));
   }
 
   @Test
   void nullCanBeAKeyLikeAnyOther() {
-    Driven newest = Driven.of(new Newest(false, true, Steps.RECORD));
+    Driven newest = Driven.of(new Newest(false, true, StepSize.RECORD));
     assertEquals(List.of("- > a@1 v1"), texts(newest.feed((String) null, logged(1, 0, "a"))));
     assertEquals(List.of("a@1 > -@2 v2"), texts(newest.feed((String) null, logged(2, 1, null))));
     assertNull(newest.value("newest", null));
@@ -146,8 +148,8 @@ class NewestTest {
   void batchesAndBlocksMakeNoDifference() {
     Chance.times(300, chance -> {
       List<Change> log = log(chance);
-      Driven newest = Driven.of(new Newest(true, false, Steps.RECORD));
-      Told told = new Told();
+      Driven newest = Driven.of(new Newest(true, false, StepSize.RECORD));
+      Emitted emitted = new Emitted();
       int stale = 0;
       for (int from = 0; from < log.size(); ) {
         int to = Math.min(log.size(), from + 1 + chance.nextInt(8));
@@ -155,11 +157,11 @@ class NewestTest {
         Collections.shuffle(batch, chance);
         for (Change change : newest.feed(Driven.key("k"), batch, chance)) {
           if (change.side() == Operator.STALE) stale++;
-          else told.take("k", change);
+          else emitted.take("k", change);
         }
         from = to;
         Known expected = model(log.subList(0, to));
-        assertEquals(expected.row == null ? Map.of() : Map.of("k", expected.row), told.rows());
+        assertEquals(expected.row == null ? Map.of() : Map.of("k", expected.row), emitted.rows());
         assertEquals(expected.stale, stale);
       }
     });

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
+import headrace.kernel.block.Change;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -14,7 +15,7 @@ import org.junit.jupiter.api.Test;
 
 class SettleTest {
   private static Driven settle() {
-    Driven settle = Driven.of(new Settle(Steps.BATCH));
+    Driven settle = Driven.of(new Settle(StepSize.BATCH));
     assertEquals(List.of("- > a@1 v1"), texts(settle.feed("k", change(null, 0, "a", 1))));
     return settle;
   }
@@ -33,7 +34,7 @@ class SettleTest {
     for (var changes : List.of(List.of(DELETE, change(null, 0, "a", 5)), List.of(change(null, 0, "a", 5), DELETE))) {
       Driven settle = settle();
       assertEquals(List.of(), settle.feed("k", changes.toArray(Change[]::new)));
-      // It was told with its first time, so it goes with that.
+      // It was emitted with its first time, so it goes with that.
       assertEquals(List.of("a@1 > -@6"), texts(settle.feed("k", change("a", 5, null, 6))));
       assertNull(settle.value("rows", "k"));
     }
@@ -42,7 +43,7 @@ class SettleTest {
   @Test
   void whatComesAndGoesInABatchIsNotTold() {
     for (boolean turned : new boolean[] {false, true}) {
-      Driven settle = Driven.of(new Settle(Steps.BATCH));
+      Driven settle = Driven.of(new Settle(StepSize.BATCH));
       Change come = change(null, 0, "a", 1);
       Change go = change("a", 1, null, 2);
       assertEquals(List.of(), settle.feed("k", turned ? go : come, turned ? come : go));
@@ -97,8 +98,8 @@ class SettleTest {
   @Test
   void inWhateverOrderThePlacesTellTheEndIsTheRow() {
     Chance.times(500, chance -> {
-      Driven settle = Driven.of(new Settle(Steps.BATCH));
-      Told told = new Told();
+      Driven settle = Driven.of(new Settle(StepSize.BATCH));
+      Emitted emitted = new Emitted();
       String row = null;
       long since = 0;
       for (long time = 1, batch = 0; batch < 8; batch++) {
@@ -117,8 +118,8 @@ class SettleTest {
         }
         Collections.shuffle(changes, chance);
         if (changes.isEmpty()) continue;
-        for (Change change : settle.feed(Driven.key("k"), changes, chance)) told.take("k", change);
-        assertEquals(row == null ? Map.of() : Map.of("k", row), told.rows());
+        for (Change change : settle.feed(Driven.key("k"), changes, chance)) emitted.take("k", change);
+        assertEquals(row == null ? Map.of() : Map.of("k", row), emitted.rows());
       }
     });
   }

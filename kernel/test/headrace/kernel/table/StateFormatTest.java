@@ -4,6 +4,7 @@ import static headrace.kernel.table.TableJoin.Side.CHANGES;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import headrace.kernel.block.Change;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -49,7 +50,7 @@ class StateFormatTest {
 
   @Test
   void ofNewest() {
-    refusesValue(Driven.of(new Newest(true, false, Steps.RECORD)), "newest", upsert(0));
+    refusesValue(Driven.of(new Newest(true, false, StepSize.RECORD)), "newest", upsert(0));
   }
 
   @Test
@@ -79,15 +80,15 @@ class StateFormatTest {
 
   @Test
   void ofSettle() {
-    refusesValue(Driven.of(new Settle(Steps.BATCH)), "rows", upsert(0));
+    refusesValue(Driven.of(new Settle(StepSize.BATCH)), "rows", upsert(0));
   }
 
   @Test
   void ofTableAggregate() {
     byte[] row = Functions.few(new java.util.Random(0)).bytes();
     Change change = new Change((byte) 0, 1, 0, 1, 0, null, row);
-    refusesValue(Driven.of(new TableAggregate(Functions.all(), false, Steps.BATCH)), "group", change);
-    refusesValue(Driven.of(new TableAggregate(Functions.ordered(), true, Steps.BATCH)), "group", change);
+    refusesValue(Driven.of(new TableAggregate(Functions.all(), false, StepSize.BATCH)), "group", change);
+    refusesValue(Driven.of(new TableAggregate(Functions.ordered(), true, StepSize.BATCH)), "group", change);
   }
 
   @Test
@@ -96,7 +97,7 @@ class StateFormatTest {
     for (TableJoin.By by : TableJoin.By.values()) {
       for (int side = 0; side < 2; side++) {
         String state = side == 0 ? "lefts" : "rights";
-        Driven join = Driven.of(new TableJoin(true, by == TableJoin.By.BOTH, by, CHANGES, CHANGES, Steps.BATCH));
+        Driven join = Driven.of(new TableJoin(true, by == TableJoin.By.BOTH, by, CHANGES, CHANGES, StepSize.BATCH));
         Change change = new Change((byte) side, 1, 0, 1, 1, null, packed);
         Change other = new Change((byte) (1 - side), 1, 0, 1, 1, null, packed);
         join.feed(KEY, change);
@@ -110,16 +111,16 @@ class StateFormatTest {
 
   @Test
   void andWhatThisKernelWroteIsRead() {
-    Kept kept = new Kept(5, 6, new byte[] {7, 8});
-    Consumer<Kept> same = read -> {
+    StoredRow kept = new StoredRow(5, 6, new byte[] {7, 8});
+    Consumer<StoredRow> same = read -> {
       assertEquals(5, read.version());
       assertEquals(6, read.time());
     };
-    same.accept(Kept.read(kept.write()));
-    assertEquals(2, Kept.read(kept.write()).row().length);
-    same.accept(Kept.read(new Kept(5, 6, null).write()));
-    assertEquals(false, Kept.read(new Kept(5, 6, null).write()).present());
-    assertEquals(0, Kept.read(new Kept(5, 6, new byte[0]).write()).row().length);
-    assertEquals(Kept.NONE, Kept.read(null));
+    same.accept(StoredRow.read(kept.write()));
+    assertEquals(2, StoredRow.read(kept.write()).row().length);
+    same.accept(StoredRow.read(new StoredRow(5, 6, null).write()));
+    assertEquals(false, StoredRow.read(new StoredRow(5, 6, null).write()).present());
+    assertEquals(0, StoredRow.read(new StoredRow(5, 6, new byte[0]).write()).row().length);
+    assertEquals(StoredRow.NONE, StoredRow.read(null));
   }
 }

@@ -7,9 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import headrace.kernel.block.Change;
 import headrace.kernel.table.Anew.Entry;
-import headrace.kernel.table.aggregate.Call;
 import headrace.kernel.table.aggregate.Call.Kind;
+import headrace.kernel.table.aggregate.Call;
 import headrace.kernel.table.aggregate.Calls;
 import java.math.BigDecimal;
 import java.math.BigInteger;
@@ -24,11 +25,11 @@ import org.apache.spark.sql.types.DataTypes;
 import org.junit.jupiter.api.Test;
 
 class TableAggregateTest {
-  /** Groups of rows, what the operator tells of them, and what is to be told. */
+  /** Groups of rows, what the operator emits of them, and what is to be emitted. */
   private static final class Groups {
     final Calls calls;
     final Driven driven;
-    final Told told = new Told();
+    final Emitted emitted = new Emitted();
     final boolean whole;
     final Map<String, List<Entry>> rows = new TreeMap<>();
     private final Map<String, List<Change>> batch = new TreeMap<>();
@@ -37,7 +38,7 @@ class TableAggregateTest {
     Groups(boolean whole, Calls calls) {
       this.whole = whole;
       this.calls = calls;
-      this.driven = Driven.of(new TableAggregate(calls, whole, Steps.BATCH));
+      this.driven = Driven.of(new TableAggregate(calls, whole, StepSize.BATCH));
     }
 
     Groups(Calls calls) {
@@ -70,20 +71,20 @@ class TableAggregateTest {
       for (Entry entry : entries) change("k", entry, null);
     }
 
-    /** Runs the changes as a batch; the one result that is then told of the one group. */
-    Object told() {
+    /** Runs the changes as a batch; the one result that is then emitted of the one group. */
+    Object emitted() {
       feed(new Random(0));
       return results().get("k").get(0);
     }
 
     private void feed(Random chance) {
       batch.forEach((key, changes) -> {
-        for (Change change : driven.feed(Driven.key(key), changes, chance)) told.take(key, change);
+        for (Change change : driven.feed(Driven.key(key), changes, chance)) emitted.take(key, change);
       });
       batch.clear();
     }
 
-    /** Runs the changes as a batch; what is told must then be what the rows make. */
+    /** Runs the changes as a batch; what is emitted must then be what the rows make. */
     void run(Random chance) {
       feed(chance);
       Map<String, List<Object>> results = results();
@@ -99,7 +100,7 @@ class TableAggregateTest {
 
     Map<String, List<Object>> results() {
       Map<String, List<Object>> results = new TreeMap<>();
-      told.rows(bytes -> bytes).forEach((key, bytes) -> {
+      emitted.rows(bytes -> bytes).forEach((key, bytes) -> {
         int length = Driven.key(key).length;
         assertArrayEquals(Driven.key(key), Arrays.copyOfRange(bytes, 5, 5 + length), "the key, before the results");
         byte[] row = Arrays.copyOfRange(bytes, 5 + length, bytes.length);
@@ -196,7 +197,7 @@ class TableAggregateTest {
     Change same = new Change((byte) 0, 3000, 2000, 0, 0, Rows.of(7).bytes(), Rows.of(8).bytes());
     assertEquals(List.of(), groups.driven.feed("k", same));
     Change first = groups.driven.feed("k", new Change((byte) 0, 4000, 0, 0, 0, null, Rows.of(0).bytes())).get(0);
-    assertEquals(1000, first.beforeTime(), "the time of what was told");
+    assertEquals(1000, first.beforeTime(), "the time of what was emitted");
     assertEquals(4000, first.time());
   }
 
@@ -355,7 +356,7 @@ class TableAggregateTest {
     Groups groups = new Groups(Kind.SUM, DataTypes.LongType, DataTypes.LongType);
     groups.add((Object) null);
     assertNull(groups.result());
-    assertEquals(1, groups.told.rows().size());
+    assertEquals(1, groups.emitted.rows().size());
     Entry one = groups.add(0L);
     assertEquals(0L, groups.result());
     groups.remove(one);
@@ -367,24 +368,24 @@ class TableAggregateTest {
     float nan = Float.intBitsToFloat(0x7fc00001);
     Groups floats = new Groups(Kind.COUNT_DISTINCT, DataTypes.FloatType, DataTypes.LongType);
     Entry[] entries = {floats.add(0f), floats.add(-0f), floats.add(Float.NaN), floats.add(nan)};
-    assertEquals(2L, floats.told());
+    assertEquals(2L, floats.emitted());
     floats.remove(entries[0], entries[2]);
-    assertEquals(2L, floats.told());
+    assertEquals(2L, floats.emitted());
     Groups doubles = new Groups(Kind.SET, DataTypes.DoubleType, DataTypes.createArrayType(DataTypes.DoubleType));
     Entry zero = doubles.add(0.0);
     doubles.add(-0.0);
-    assertEquals(List.of(0.0), doubles.told());
+    assertEquals(List.of(0.0), doubles.emitted());
     doubles.remove(zero);
-    assertEquals(List.of(0.0), doubles.told());
+    assertEquals(List.of(0.0), doubles.emitted());
     // What came as one zero may go as the other: from one to the other is no change.
     Groups least = new Groups(Kind.MIN, DataTypes.DoubleType, DataTypes.DoubleType);
     least.add(5.0);
     Entry came = least.add(0.0);
-    assertEquals(0.0, least.told());
+    assertEquals(0.0, least.emitted());
     Entry goes = new Entry(came.types(), came.time(), -0.0);
     least.rows.get("k").add(goes);
     least.remove(goes);
-    assertEquals(5.0, least.told());
+    assertEquals(5.0, least.emitted());
   }
 
   @Test

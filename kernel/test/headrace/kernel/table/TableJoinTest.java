@@ -4,6 +4,9 @@ import static headrace.kernel.table.TableJoin.Side.CHANGES;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import headrace.kernel.block.Change;
+import headrace.kernel.block.Gather;
+import headrace.kernel.block.Struct;
 import headrace.kernel.table.TableJoin.By;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -49,8 +52,8 @@ class TableJoinTest {
     final boolean left;
     final boolean right;
     final Driven join;
-    final Driven settle = Driven.of(new Settle(Steps.BATCH));
-    final Told told = new Told();
+    final Driven settle = Driven.of(new Settle(StepSize.BATCH));
+    final Emitted emitted = new Emitted();
     final List<Map<String, Item>> rows = List.of(new TreeMap<>(), new TreeMap<>());
     final List<Map<String, Long>> times = List.of(new TreeMap<>(), new TreeMap<>());
     private final Map<ByteBuffer, List<Change>> batch = new LinkedHashMap<>();
@@ -60,7 +63,7 @@ class TableJoinTest {
       this.by = by;
       this.left = left;
       this.right = right;
-      this.join = Driven.of(new TableJoin(left, right, by, CHANGES, CHANGES, Steps.BATCH));
+      this.join = Driven.of(new TableJoin(left, right, by, CHANGES, CHANGES, StepSize.BATCH));
     }
 
     /** What the tables are joined on: for {@code KEY} their keys, for {@code LEFT} a column and the right's key. */
@@ -113,10 +116,10 @@ class TableJoinTest {
       List<Change> out = by == By.KEY ? joined : settled(joined, chance);
       List<String> texts = new ArrayList<>();
       for (Change change : out) {
-        told.take(key(change), change);
+        emitted.take(key(change), change);
         texts.add(text(change.before()) + " > " + text(change.after()));
       }
-      assertEquals(expected(), told.rows(TableJoinTest::text));
+      assertEquals(expected(), emitted.rows(TableJoinTest::text));
       return texts;
     }
 
@@ -309,8 +312,8 @@ class TableJoinTest {
     Change left = new Change((byte) 0, 1, 0, 1, 1, null, one);
     Change right = new Change((byte) 1, 2, 0, 2, 2, null, one);
     byte[] key = Rows.of(KEY, (Object) null).bytes();
-    assertEquals(List.of(), Driven.of(new TableJoin(false, false, By.KEY, CHANGES, CHANGES, Steps.BATCH)).feed(key, left, right));
-    Driven join = Driven.of(new TableJoin(true, false, By.KEY, CHANGES, CHANGES, Steps.BATCH));
+    assertEquals(List.of(), Driven.of(new TableJoin(false, false, By.KEY, CHANGES, CHANGES, StepSize.BATCH)).feed(key, left, right));
+    Driven join = Driven.of(new TableJoin(true, false, By.KEY, CHANGES, CHANGES, StepSize.BATCH));
     assertEquals(List.of("a/1/0 null"), join.feed(key, left, right).stream().map(change -> text(change.after())).toList());
     assertEquals(List.of(), join.feed(key, new Change((byte) 1, 3, 2, 3, 3, one, null)));
     assertEquals(1, join.feed(key, new Change((byte) 0, 4, 1, 4, 4, one, null)).size());
@@ -322,14 +325,14 @@ class TableJoinTest {
     byte[] key = Rows.of(two, "1", null).bytes();
     Change one = new Change((byte) 0, 1, 0, 1, 1, null, new Item("a", "1", 0).packed());
     Change other = new Change((byte) 1, 2, 0, 2, 2, null, new Item("b", "1", 0).packed());
-    assertEquals(List.of(), Driven.of(new TableJoin(false, false, By.BOTH, CHANGES, CHANGES, Steps.BATCH)).feed(key, one, other));
-    var out = Driven.of(new TableJoin(true, true, By.BOTH, CHANGES, CHANGES, Steps.BATCH)).feed(key, one, other);
+    assertEquals(List.of(), Driven.of(new TableJoin(false, false, By.BOTH, CHANGES, CHANGES, StepSize.BATCH)).feed(key, one, other));
+    var out = Driven.of(new TableJoin(true, true, By.BOTH, CHANGES, CHANGES, StepSize.BATCH)).feed(key, one, other);
     assertEquals(List.of("a/1/0 null", "null b/1/0"), out.stream().map(change -> text(change.after())).sorted().toList());
   }
 
   @Test
   void aRowsTimeIsThatOfTheNewerOfTheTwo() {
-    Driven join = Driven.of(new TableJoin(false, false, By.KEY, CHANGES, CHANGES, Steps.BATCH));
+    Driven join = Driven.of(new TableJoin(false, false, By.KEY, CHANGES, CHANGES, StepSize.BATCH));
     byte[] key = Rows.of(KEY, "1").bytes();
     join.feed(key, new Change((byte) 0, 50, 0, 5, 1, null, new Item("1", null, 0).packed()));
     Change inserted = join.feed(key, new Change((byte) 1, 20, 0, 7, 2, null, new Item("1", null, 1).packed())).get(0);
@@ -348,8 +351,8 @@ class TableJoinTest {
   void aRowIsTakenBackWithTheTimeItWasToldWith() {
     byte[] one = new Item("1", null, 1).packed();
     byte[] other = new Item("1", null, 2).packed();
-    Driven join = Driven.of(new TableJoin(true, false, By.KEY, CHANGES, CHANGES, Steps.BATCH));
-    Told told = new Told();
+    Driven join = Driven.of(new TableJoin(true, false, By.KEY, CHANGES, CHANGES, StepSize.BATCH));
+    Emitted emitted = new Emitted();
     List<List<Change>> batches = List.of(
         List.of(new Change((byte) 0, 1, 0, 1, 1, null, one), new Change((byte) 1, 2, 0, 2, 2, null, other)),
         // The partner goes.
@@ -358,9 +361,9 @@ class TableJoinTest {
         List.of(new Change((byte) 0, 10, 1, 10, 10, one, null), new Change((byte) 0, 11, 0, 11, 11, null, one)),
         List.of(new Change((byte) 0, 12, 11, 12, 12, one, null)));
     for (List<Change> batch : batches) {
-      for (Change change : join.feed(Rows.of(KEY, "1").bytes(), batch, new Random(2))) told.take("1", change);
+      for (Change change : join.feed(Rows.of(KEY, "1").bytes(), batch, new Random(2))) emitted.take("1", change);
     }
-    assertTrue(told.rows().isEmpty());
+    assertTrue(emitted.rows().isEmpty());
   }
 
   /** More than fits into a block: they come in several, and all of them. */
@@ -371,12 +374,12 @@ class TableJoinTest {
     tables.run();
     for (int i = 0; i < 5; i++) tables.put(1, new Item("r" + i, "1", i));
     tables.run();
-    assertEquals(3000, tables.told.rows().size());
+    assertEquals(3000, tables.emitted.rows().size());
     tables.put(1, "r3", null);
     assertEquals(600, tables.run().size());
     for (int i = 0; i < 600; i++) tables.put(0, "l" + i, null);
     tables.run();
-    assertEquals(4, tables.told.rows().size());
+    assertEquals(4, tables.emitted.rows().size());
   }
 
   @Test
@@ -387,6 +390,6 @@ class TableJoinTest {
       tables.put(1, new Item(id, "1", 0));
     }
     tables.run();
-    assertEquals(81, tables.told.rows().size());
+    assertEquals(81, tables.emitted.rows().size());
   }
 }

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import headrace.kernel.block.Block;
+import headrace.kernel.block.Change;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

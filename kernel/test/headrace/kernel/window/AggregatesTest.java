@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import headrace.kernel.window.frame.Frames;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.ObjectInputStream;
@@ -85,11 +86,11 @@ class AggregatesTest {
     Functions functions = of("avg(x)", "collect_list(s)", "approx_percentile(x, 0.5)", "approx_count_distinct(x)", "count_if(x > 1)").functions();
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
-      out.writeObject(new Windows(functions, Frames.session(5), Emit.FINAL, 0));
+      out.writeObject(new WindowAggregate(functions, Frames.session(5), EmitMode.FINAL, 0));
       out.writeObject(functions);
     }
     try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray()))) {
-      assertTrue(in.readObject() instanceof Windows);
+      assertTrue(in.readObject() instanceof WindowAggregate);
       Buffers buffers = new Buffers((Functions) in.readObject());
       assertEquals(0, buffers.evaluate(buffers.read(buffers.write(buffers.empty()))).getLong(3));
     }

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import headrace.kernel.table.Chance;
 import headrace.kernel.table.Rows;
+import headrace.kernel.window.frame.Span;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

@@ -1,28 +1,31 @@
 package headrace.kernel.window;
 
+import headrace.kernel.window.frame.Frames;
+import headrace.kernel.window.frame.Session;
+import headrace.kernel.window.frame.Span;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** What must be told of a key, computed anew from all its events, batch by batch and millisecond by millisecond. */
+/** What must be emitted of a key, computed anew from all its events, batch by batch and millisecond by millisecond. */
 final class Model {
   private static final long MS = 1000;
 
   private final String key;
   private final Frames frames;
-  private final Emit emit;
+  private final EmitMode emit;
   private final long tick;
   /** Those that came and are in no session that has ended. */
   private final List<Event> events = new ArrayList<>();
-  /** The windows of ticks that were told and have not ended. */
+  /** The windows of ticks that were emitted and have not ended. */
   private final TreeMap<Span, List<Object>> toldOpen = new TreeMap<>();
   private final TreeMap<Long, String> toldSessions = new TreeMap<>();
   private long now = Long.MIN_VALUE;
   private long forgotten = Long.MIN_VALUE;
 
-  Model(String key, Frames frames, Emit emit, long tick) {
+  Model(String key, Frames frames, EmitMode emit, long tick) {
     this.key = key;
     this.frames = frames;
     this.emit = emit;
@@ -38,16 +41,16 @@ final class Model {
 
   List<String> batch(List<Event> more, long watermark) {
     for (Event event : more) if (!frames.windowsOf(event.time()).isEmpty()) events.add(event);
-    List<String> told = new ArrayList<>();
-    if (emit != Emit.EVERY) {
-      if (emit != Emit.FINAL) updates(more, told);
-      ends(watermark, told);
+    List<String> emitted = new ArrayList<>();
+    if (emit != EmitMode.EVERY) {
+      if (emit != EmitMode.FINAL) updates(more, emitted);
+      ends(watermark, emitted);
     } else {
       long first = events.stream().mapToLong(Event::time).min().orElse(Long.MAX_VALUE);
-      for (long at = Math.max(now, Math.floorDiv(first, MS) * MS); at <= watermark; at += MS) if (at > now) moment(at, told);
+      for (long at = Math.max(now, Math.floorDiv(first, MS) * MS); at <= watermark; at += MS) if (at > now) moment(at, emitted);
       now = watermark;
     }
-    return told;
+    return emitted;
   }
 
   private boolean sessions() {
@@ -81,25 +84,25 @@ final class Model {
     return Outcome.line(key, span, results(in(span, before)), last, false, time);
   }
 
-  private void updates(List<Event> more, List<String> told) {
+  private void updates(List<Event> more, List<String> emitted) {
     TreeSet<Span> all = windows(events);
     if (sessions()) {
       for (long start : List.copyOf(toldSessions.keySet())) {
-        if (all.stream().noneMatch(span -> span.start() == start)) told.add(toldSessions.remove(start).replace(") ", ") gone "));
+        if (all.stream().noneMatch(span -> span.start() == start)) emitted.add(toldSessions.remove(start).replace(") ", ") gone "));
       }
     }
     for (Span span : all) {
       if (more.stream().noneMatch(event -> span.contains(event.time()))) continue;
       String line = line(span, false, span.end() - 1, Long.MAX_VALUE);
-      told.add(line);
+      emitted.add(line);
       if (sessions()) toldSessions.put(span.start(), line);
     }
   }
 
-  private void ends(long watermark, List<String> told) {
+  private void ends(long watermark, List<String> emitted) {
     for (Span span : windows(events)) {
       if (span.end() > watermark) continue;
-      if (emit != Emit.UPDATES && span.end() > now) told.add(line(span, true, span.end() - 1, Long.MAX_VALUE));
+      if (emit != EmitMode.UPDATES && span.end() > now) emitted.add(line(span, true, span.end() - 1, Long.MAX_VALUE));
       if (sessions()) {
         toldSessions.remove(span.start());
         events.removeIf(event -> span.contains(event.time()));
@@ -108,12 +111,12 @@ final class Model {
     now = watermark;
   }
 
-  private void moment(long at, List<String> told) {
+  private void moment(long at, List<String> emitted) {
     boolean onTick = at % tick == 0;
     if (sessions()) {
       for (Span span : windows(events.stream().filter(event -> event.time() < at).toList())) {
         boolean ends = span.end() == at && events.stream().noneMatch(event -> event.time() == at);
-        if (ends || (onTick && span.end() >= at)) told.add(line(span, ends, at, at));
+        if (ends || (onTick && span.end() >= at)) emitted.add(line(span, ends, at, at));
       }
       return;
     }
@@ -122,7 +125,7 @@ final class Model {
     for (Span span : frames.windowsOf(at - 1)) {
       if (!onTick && span.end() != at) continue;
       boolean last = span.end() == at;
-      told.add(line(span, last, at, at));
+      emitted.add(line(span, last, at, at));
       idle |= last && in(span, at).isEmpty();
       if (last) toldOpen.remove(span);
       else toldOpen.put(span, results(in(span, at)));
@@ -130,7 +133,7 @@ final class Model {
     List<Event> passed = events.stream().filter(event -> event.time() < at).toList();
     if (!idle || windows(passed).stream().anyMatch(span -> span.end() > at)) return;
     forgotten = at;
-    toldOpen.forEach((span, results) -> told.add(Outcome.line(key, span, results, false, true, at)));
+    toldOpen.forEach((span, results) -> emitted.add(Outcome.line(key, span, results, false, true, at)));
     toldOpen.clear();
   }
 }

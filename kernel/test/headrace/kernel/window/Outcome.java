@@ -3,8 +3,9 @@ package headrace.kernel.window;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import headrace.kernel.table.Change;
+import headrace.kernel.block.Change;
 import headrace.kernel.table.Rows;
+import headrace.kernel.window.frame.Span;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -15,7 +16,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * What was told, as text, one line a change: {@code k [0, 10) 2 [1, 2] @9}: the key, the window in milliseconds, the results, the time;
+ * What was emitted, as text, one line a change: {@code k [0, 10) 2 [1, 2] @9}: the key, the window in milliseconds, the results, the time;
  * with {@code final}, or {@code gone}. Each change must begin with the row and the time in which the last one of its window ended.
  */
 final class Outcome {

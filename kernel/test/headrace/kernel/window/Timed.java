@@ -2,9 +2,9 @@ package headrace.kernel.window;
 
 import headrace.kernel.Ahead;
 import headrace.kernel.Tws;
-import headrace.kernel.table.Block;
-import headrace.kernel.table.BlockBuilder;
-import headrace.kernel.table.Change;
+import headrace.kernel.block.Block;
+import headrace.kernel.block.BlockBuilder;
+import headrace.kernel.block.Change;
 import headrace.kernel.table.Rows;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -14,12 +14,12 @@ import java.util.Map;
 import java.util.Random;
 import scala.Tuple2;
 
-/** Windows on {@link Tws}, batch by batch as Spark runs them: the rows of a batch see its watermark and come before its timers. */
+/** WindowAggregate on {@link Tws}, batch by batch as Spark runs them: the rows of a batch see its watermark and come before its timers. */
 final class Timed {
   private final Tws<byte[], Tuple2<byte[], byte[]>, byte[]> tws;
   private long watermark = 0;
 
-  Timed(Windows windows) {
+  Timed(WindowAggregate windows) {
     tws = new Tws<>(new Ahead(windows, () -> watermark), block -> Long.MAX_VALUE);
   }
 
@@ -27,10 +27,10 @@ final class Timed {
   List<Change> batch(long watermark, Map<String, List<Event>> events, Random chance) {
     boolean moves = watermark > this.watermark;
     this.watermark = watermark;
-    List<Change> told = new ArrayList<>();
-    events.forEach((key, some) -> told.addAll(feed(key, some, chance)));
-    if (moves) told.addAll(changes(tws.watermark(watermark)));
-    return told;
+    List<Change> emitted = new ArrayList<>();
+    events.forEach((key, some) -> emitted.addAll(feed(key, some, chance)));
+    if (moves) emitted.addAll(changes(tws.watermark(watermark)));
+    return emitted;
   }
 
   private List<Change> feed(String key, List<Event> events, Random chance) {
@@ -47,10 +47,10 @@ final class Timed {
     if (!block.isEmpty()) blocks.add(block.build());
     @SuppressWarnings({"unchecked", "rawtypes"})
     Tuple2<byte[], byte[]>[] rows = blocks.stream().map(bytes -> new Tuple2<>(group(key), bytes)).toArray(Tuple2[]::new);
-    List<Change> told = changes(tws.feed(group(key), rows));
-    // What is kept or told must not lie in the blocks.
+    List<Change> emitted = changes(tws.feed(group(key), rows));
+    // What is kept or emitted must not lie in the blocks.
     for (byte[] bytes : blocks) Arrays.fill(bytes, (byte) 0xAA);
-    return told;
+    return emitted;
   }
 
   byte[] kept(String key) {

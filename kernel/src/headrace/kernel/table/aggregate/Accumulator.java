@@ -26,7 +26,7 @@ abstract class Accumulator {
     };
   }
 
-  /** A row comes (by = 1) or goes (by = -1). In a batch all that come are told before those that go. */
+  /** A row comes (by = 1) or goes (by = -1). In a batch all that come are added before those that go. */
   final void change(UnsafeRow row, int by, long time) {
     if (call.filter() >= 0 && (row.isNullAt(call.filter()) || !row.getBoolean(call.filter()))) return;
     count(row, by, time);

@@ -8,7 +8,7 @@ record Binary(BigInteger digits, int exponent) {
   static final Binary ZERO = new Binary(BigInteger.ZERO, 0);
   private static final BigInteger FIVE = BigInteger.valueOf(5);
 
-  /** More bits than a double has, and one that tells whether anything follows. */
+  /** More bits than a double has, and one that emits whether anything follows. */
   private static final int ENOUGH = 64;
 
   static Binary of(long value) {

@@ -26,7 +26,7 @@ public final class Group {
     this.values = new UnsafeRow(calls.arguments());
   }
 
-  /** A row of arguments comes (by = 1) or goes (by = -1); in a batch all that come are told before those that go. */
+  /** A row of arguments comes (by = 1) or goes (by = -1); in a batch all that come are added before those that go. */
   public void change(byte[] row, int by, long time) {
     change(row, 0, row.length, by, time);
   }

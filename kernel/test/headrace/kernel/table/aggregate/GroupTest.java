@@ -3,8 +3,8 @@ package headrace.kernel.table.aggregate;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import headrace.kernel.table.Anew;
 import headrace.kernel.table.Anew.Entry;
+import headrace.kernel.table.Anew;
 import headrace.kernel.table.Chance;
 import headrace.kernel.table.Functions;
 import headrace.kernel.table.Rows;
@@ -26,14 +26,14 @@ import org.junit.jupiter.api.Test;
 /** Groups with more values than a head takes, on a map that has the order of RocksDB. */
 class GroupTest {
   /** A group's rows, and its aggregates, which are written and read between batches. */
-  private static final class Kept {
+  private static final class StoredRow {
     final Calls calls;
     final List<SortedMapState> maps = new ArrayList<>();
     final Group group;
     final List<Entry> rows = new ArrayList<>();
     private byte[] written;
 
-    Kept(Calls calls) {
+    StoredRow(Calls calls) {
       this.calls = calls;
       this.group = new Group(calls, () -> {
         maps.add(new SortedMapState());
@@ -42,11 +42,11 @@ class GroupTest {
     }
 
     /** One call over one column. */
-    Kept(Kind kind, DataType type, int most) {
+    StoredRow(Kind kind, DataType type, int most) {
       this(new Calls(new Call[] {new Call(kind, 0, new DataType[] {type}, -1, most, false, type)}, 1));
     }
 
-    /** A batch: what comes is told before what goes. */
+    /** A batch: what comes is emitted before what goes. */
     List<Object> run(List<Entry> come, List<Entry> go) {
       try {
         group.clear();
@@ -70,7 +70,7 @@ class GroupTest {
   }
 
   private static void random(Random chance, Calls calls, boolean few) {
-    Kept kept = new Kept(calls);
+    StoredRow kept = new StoredRow(calls);
     for (int batch = 0; batch < 25; batch++) {
       // Grows, then shrinks, then is gone.
       int most = batch < 12 ? 20 : batch < 24 ? 3 : 0;
@@ -104,7 +104,7 @@ class GroupTest {
 
   @Test
   void aSmallGroupNeedsNoMapAndALargeOneIsRarelyScanned() {
-    Kept kept = new Kept(Kind.MIN, DataTypes.IntegerType, 1);
+    StoredRow kept = new StoredRow(Kind.MIN, DataTypes.IntegerType, 1);
     kept.run(numbers(0, 17), List.of());
     assertEquals(0, kept.maps.get(0).size());
     kept.run(numbers(17, 18), List.of());
@@ -117,7 +117,7 @@ class GroupTest {
 
   @Test
   void theHeadIsFilledAgainWhenAllOfItGoesAtOnce() {
-    Kept kept = new Kept(Kind.MIN, DataTypes.IntegerType, 1);
+    StoredRow kept = new StoredRow(Kind.MIN, DataTypes.IntegerType, 1);
     kept.run(numbers(0, 100), List.of());
     assertEquals(List.of(60), kept.run(List.of(), numbers(0, 60)));
     assertEquals(List.of(5), kept.run(numbers(5, 6), List.of()));
@@ -139,7 +139,7 @@ class GroupTest {
     for (Kind kind : List.of(Kind.MIN, Kind.MAX)) {
       List<Entry> left = new ArrayList<>(texts);
       Collections.shuffle(left, new Random(1));
-      Kept kept = new Kept(kind, DataTypes.StringType, 1);
+      StoredRow kept = new StoredRow(kind, DataTypes.StringType, 1);
       kept.run(left, List.of());
       while (!left.isEmpty()) {
         List<Entry> go = new ArrayList<>(left.subList(0, Math.min(7, left.size())));
@@ -151,7 +151,7 @@ class GroupTest {
 
   @Test
   void equalValuesAreCounted() {
-    Kept kept = new Kept(Kind.MAX, DataTypes.IntegerType, 1);
+    StoredRow kept = new StoredRow(Kind.MAX, DataTypes.IntegerType, 1);
     kept.run(numbers(0, 50), List.of());
     kept.run(concat(numbers(40, 50), numbers(0, 3)), List.of());
     kept.run(List.of(), numbers(0, 50));

@@ -1,0 +1,84 @@
+package headrace.kernel.window;
+
+import headrace.kernel.window.frame.Frames;
+import headrace.kernel.window.frame.Grid;
+import headrace.kernel.window.frame.Session;
+import headrace.kernel.window.frame.Span;
+import java.util.List;
+import java.util.PriorityQueue;
+
+/**
+ * Emits the open windows as they were at each tick that the watermark passes, and each one at its end.
+ *
+ * <p>These are the moments. An event waits until a moment after it is passed: so what is emitted of a moment does not depend on what came
+ * early. A key is known from the time of its first event. From then on windows without events are emitted too, until one of them ends and
+ * there is nothing else; sessions always have events.
+ */
+record EmitAtTicks(Frames frames, long tick) implements EmitPolicy {
+  EmitAtTicks {
+    if (tick <= 0) throw new IllegalArgumentException("ticks of " + tick);
+  }
+
+  @Override
+  public long run(KeyState known, List<Event> events, long watermark, Emitter out) {
+    known.waiting().addAll(events);
+    while (true) {
+      long moment = next(known);
+      if (moment > watermark) return moment;
+      pass(known, moment, out);
+    }
+  }
+
+  private long next(KeyState known) {
+    Event first = known.waiting().peek();
+    if (frames instanceof Grid grid) {
+      if (known.passed() == KeyState.NONE && first == null) return NEVER;
+      long from = known.passed() == KeyState.NONE ? first.time() : known.passed();
+      return Math.min(nextTick(from), grid.nextEnd(from));
+    }
+    OpenWindows open = known.open();
+    if (open.isEmpty() && first == null) return NEVER;
+    long from = open.isEmpty() ? Math.max(first.time(), known.passed()) : known.passed();
+    long next = nextTick(from);
+    // A session that an event goes on with at its very end has not ended there.
+    if (!open.isEmpty() && open.nextEnd() > known.passed()) next = Math.min(next, open.nextEnd());
+    // When the session of the next event ends, if it stays alone.
+    if (first != null) next = Math.min(next, frames.windowsOf(first.time()).get(0).end());
+    return next;
+  }
+
+  private long nextTick(long time) {
+    return (Math.floorDiv(time, tick) + 1) * tick;
+  }
+
+  private void pass(KeyState known, long moment, Emitter out) {
+    OpenWindows open = known.open();
+    PriorityQueue<Event> waiting = known.waiting();
+    while (!waiting.isEmpty() && waiting.peek().time() < moment) open.add(waiting.poll());
+    boolean onTick = Math.floorMod(moment, tick) == 0;
+    if (frames instanceof Grid) {
+      for (Span span : frames.windowsOf(moment - 1)) {
+        if (onTick || span.end() == moment) open.at(span);
+      }
+    }
+    for (Window window : open.takeGone()) out.delete(window, moment);
+    boolean idle = false;
+    boolean goesOn = frames instanceof Session && !waiting.isEmpty() && waiting.peek().time() == moment;
+    for (Window window : goesOn ? List.<Window>of() : open.takeEnded(moment)) {
+      out.emit(window, window.span().end(), true);
+      idle |= !window.hasEvents();
+    }
+    if (onTick) {
+      for (Window window : open.all()) out.emit(window, moment, false);
+    }
+    known.passed(Math.max(moment, known.passed()));
+    // Whatever waits is of a later time: what has come early makes no difference to what is emitted of a moment.
+    if (idle && !open.hasEvents()) forget(known, moment, out);
+  }
+
+  /** What was emitted of windows that have not ended, and have no events, is taken back. */
+  private static void forget(KeyState known, long moment, Emitter out) {
+    for (Window window : known.open().all()) out.delete(window, moment);
+    known.forget();
+  }
+}

@@ -1,0 +1,12 @@
+package headrace.kernel.window;
+
+import java.io.Serializable;
+import java.util.List;
+
+/** When a key's windows are emitted, and when they are closed. */
+sealed interface EmitPolicy extends Serializable permits EmitPerBatch, EmitAtSteps, EmitAtTicks {
+  long NEVER = Long.MAX_VALUE;
+
+  /** Adds events, then emits what is to be emitted up to the watermark. Returns when there is more to do, by the events' clock. */
+  long run(KeyState known, List<Event> events, long watermark, Emitter out);
+}

@@ -1,7 +1,0 @@
-package headrace.kernel.window;
-
-/** Windows that are there whether they have events or not. */
-public sealed interface Grid extends Frames permits Fixed, Calendar, Cumulating {
-  /** When the next window ends, after this time. */
-  long nextEnd(long time);
-}
