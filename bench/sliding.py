@@ -14,8 +14,8 @@ from bench.worker import SCHEMA
 from headrace import jars
 from headrace.broker.client import Connection
 from headrace.config import Config
-from headrace.sources import kafka as source
 from headrace.spark.compile import compile
+from headrace.spark.read import kafka as source
 from headrace.spark.session import session
 
 ROOT = Path(__file__).parent.parent
@@ -36,7 +36,7 @@ def main() -> None:
     spark = session("bench", master=config.master, memory=config.driver_memory, jars=tuple(jars.connector_jars()), log=log)
     (spec,) = app(size).queries()
     connection = Connection(address)
-    rows = compile(spec, lambda node: source.read(spark, node, connection, batch=config.batch)).rows
+    rows = compile(spec, lambda node: source.read(spark, node.source, connection, batch=config.batch)).rows
     for number in range(int(passes)):
         began = time.monotonic()
         place = f"{folder}/state/sliding-{number}-{os.getpid()}"

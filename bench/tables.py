@@ -24,8 +24,8 @@ from headrace.broker import topics
 from headrace.broker.client import Connection
 from headrace.config import Config
 from headrace.plan.nodes import Read
-from headrace.sources import kafka as source
 from headrace.spark.compile import compile
+from headrace.spark.read import kafka as source
 from headrace.spark.session import session
 
 ROOT = Path(__file__).parent.parent
@@ -225,7 +225,7 @@ def main() -> None:
         def read(node: Read) -> DataFrame:
             if impl == "spark":
                 return by_spark(spark, node.topic, connection, config.batch)
-            return source.read(spark, node, connection, batch=config.batch)
+            return source.read(spark, node.source, connection, batch=config.batch)
 
         rows = compile(spec, read).rows
         mode = spec.mode

@@ -16,7 +16,7 @@ stocks = (
     .agg(first="min_by(price, at)", last="max_by(price, at)")
     .with_columns(gain="last / first - 1")
 )
-# Then by day: when a stock's gain changes, its old one is taken back.
+# Then by day: when a stock's gain changes, the old one is retracted.
 top = stocks.key_by("day").agg(stocks="max_by(struct(symbol, gain), struct(gain, symbol), 10)")
 top.to("top-stocks")
 

@@ -148,7 +148,7 @@ DEFECTS = (
     Defect(
         "topics known by their names only",
         "src/headrace/runtime/incarnations.py",
-        "*(source.topic for source in spec.sources), ",
+        " or spec.reads(topic)",
         "",
         lambda seed, say, code: strikes.recreated(seed, say, code=code),
     ),

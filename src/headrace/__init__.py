@@ -2,11 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from headrace import sinks
+from headrace import formats, sinks, sources
 from headrace.app import App
 from headrace.clocks import device_clock, event_time, log_append_time, processing_time, record_time
 from headrace.errors import HeadraceError
 from headrace.keyed import KeyedStream
+from headrace.runtime.handle import Run
 from headrace.secrets import secret
 from headrace.stream import Stream
 from headrace.table import Table
@@ -18,6 +19,7 @@ __all__ = [
     "App",
     "HeadraceError",
     "KeyedStream",
+    "Run",
     "Stream",
     "Table",
     "__version__",
@@ -26,6 +28,7 @@ __all__ = [
     "device_clock",
     "event_time",
     "every",
+    "formats",
     "hopping",
     "log_append_time",
     "processing_time",
@@ -34,6 +37,7 @@ __all__ = [
     "session",
     "sinks",
     "sliding",
+    "sources",
     "tumbling",
     "udf",
 ]

@@ -9,13 +9,17 @@ from headrace.errors import PlanError
 from headrace.plan import build, draw, habits, spelling, tables
 from headrace.plan.callsite import CallSite, call_site
 from headrace.plan.durations import Duration
-from headrace.plan.nodes import Bad, Clock, Delivery, Format, Node, Read, Sink, Write
+from headrace.plan.format import Format
+from headrace.plan.nodes import Bad, Clock, Delivery, Node, Read, Sink, Source, Write
 from headrace.plan.queries import QuerySpec, check_name, queries, written
 from headrace.plan.schema import Schema
+from headrace.sources.kafka import StartArgument, kafka
 from headrace.stream import Stream
 from headrace.table import Table
 
 if TYPE_CHECKING:
+    from headrace.runtime.events import Listener
+    from headrace.runtime.handle import Run
     from headrace.runtime.run import Summary
 
 
@@ -36,7 +40,7 @@ class App:
 
     def stream(
         self,
-        topic: str,
+        source: str | Source,
         *,
         schema: Schema | None = None,
         time: str | Clock | None = None,
@@ -44,22 +48,23 @@ class App:
         max_ahead: Duration | None = None,
         idle_after: Duration | None = None,
         close_after: Duration | None = None,
-        format: Format = "json",
+        format: str | Format = "json",
+        key_format: str | Format = "text",
         bad: Bad = "dead",
-        start: Literal["earliest", "latest"] = "earliest",
+        start: StartArgument | None = None,
     ) -> Stream:
-        """Reads a topic.
+        """Reads a topic, or one of `hr.sources`.
 
         `time` is the column of the event's time or a clock (the default is the record's timestamp in the log), and `lateness`
         is how far behind the newest event an event may be and still count. An event whose time is more than `max_ahead` in
         the future is a bad record. After `idle_after` without records the stream no longer holds back others that it is read
         with; after `close_after` without records from any topic of the query, open windows are closed. `bad` says what happens
         to a bad record: "dead" keeps it, with its cause, in the application's dead-letter topic, "skip" counts it, "fail"
-        stops the run and names it. `start` is where the first run starts.
+        stops the run and names it. `start` is where the first run starts in a topic: see `hr.sources.kafka`.
         """
         site = call_site()
         node = build.source(
-            topic,
+            _source(source, start, site),
             site,
             fields=schema,
             time=time,
@@ -68,38 +73,41 @@ class App:
             idle_after=idle_after,
             close_after=close_after,
             format=format,
+            key_format=key_format,
             bad=bad,
-            start=start,
         )
         return Stream(self, self._read(node))
 
     def table(
         self,
-        topic: str,
+        source: str | Source,
         *,
         key: str | Sequence[str],
         schema: Schema | None = None,
         version: str | None = None,
         time: str | Clock | None = None,
         lateness: Duration | None = None,
-        format: Format = "json",
+        format: str | Format = "json",
+        key_format: str | Format = "text",
         bad: Bad = "dead",
     ) -> Table:
-        """Reads a topic as a table: the newest row of each key; a null value deletes the row of the record's key.
+        """Reads a topic, or one of `hr.sources`, as a table: the newest row of each key.
+
+        A null value deletes the row of the record's key.
 
         The newest row is the last one in the log or, with `version`, the one with the highest value in that column; a row with
         a lower version is skipped and counted. The other options are as in `stream`.
         """
         site = call_site()
         node = build.source(
-            topic,
+            _source(source, None, site),
             site,
             fields=schema,
             time=time,
             lateness=lateness,
             format=format,
+            key_format=key_format,
             bad=bad,
-            start="earliest",
             key=tables.keys(key, site),
             version=version,
         )
@@ -120,22 +128,53 @@ class App:
         mode: Literal["batches", "realtime"] = "batches",
         broker: str | None = None,
         master: str | None = None,
+        on_event: Listener | None = None,
     ) -> Summary:
         """Runs until it is stopped (Ctrl-C, SIGTERM), or, with until="now", until what is there now is processed.
 
         With mode="realtime" results follow their events within milliseconds; some verbs and all sinks but topics are not
-        supported there.
+        supported there. `on_event` is called with everything that happens.
         """
         from headrace.runtime.run import run
 
-        return run(self, until=until, mode=mode, flags={"broker": broker, "master": master})
+        return run(self, until=until, mode=mode, flags={"broker": broker, "master": master}, on_event=on_event)
+
+    def start(
+        self,
+        *,
+        until: Literal["now"] | None = None,
+        mode: Literal["batches", "realtime"] = "batches",
+        broker: str | None = None,
+        master: str | None = None,
+        on_event: Listener | None = None,
+        quiet: bool = False,
+    ) -> Run:
+        """Starts it and returns at once, for programs, tests and notebooks: `with app.start() as run:`.
+
+        Mistakes in the program and its settings are raised here, what goes wrong later by `run.wait()`. Notes, progress and
+        errors go to stderr, unless it is `quiet`.
+        """
+        from headrace.runtime.display import Silent
+        from headrace.runtime.run import launch
+
+        flags = {"broker": broker, "master": master}
+        return launch(self, until=until, mode=mode, flags=flags, display=Silent() if quiet else None, on_event=on_event)
 
     def _read(self, node: Read) -> Read:
-        """A topic can be declared again with other options; declared again as it was, it is the same source."""
+        """The same can be declared again with other options; declared again as it was, it is the same source."""
         return self._sources.setdefault(node, node)
 
-    def _write(self, node: Node, to: str | Sink, name: str | None, delivery: Delivery, site: CallSite) -> None:
-        write = written(node, to, name, delivery, site.where)
+    def _write(
+        self,
+        node: Node,
+        to: str | Sink,
+        name: str | None,
+        delivery: Delivery,
+        format: str | Format | None,
+        key_format: str | Format | None,
+        site: CallSite,
+    ) -> None:
+        write = written(node, to, name, delivery, format, key_format, site.where)
         for other in self._writes:
             if other.label == write.label:
                 what = f"the topic {to!r}" if isinstance(to, str) else write.label
@@ -151,3 +190,18 @@ class App:
 
     def __repr__(self) -> str:
         return f"<App {self.name}: {len(self._writes)} written>"
+
+
+def _source(source: str | Source, start: StartArgument | None, site: CallSite) -> Source:
+    """A name is that of a topic."""
+    if isinstance(source, str):
+        return kafka(source, start="earliest" if start is None else start)
+    if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise PlanError(
+            f"what is read is a topic's name or one of hr.sources, not {type(source).__name__}",
+            where=site.where,
+            fix='write app.stream("trades", …)',
+        )
+    if start is not None:
+        raise PlanError("start= belongs to the source", where=site.where, fix="write hr.sources.kafka(…, start=…)")
+    return source

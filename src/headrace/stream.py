@@ -9,6 +9,7 @@ from headrace.errors import PlanError
 from headrace.plan import build, habits, joins, spelling, tables
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration
+from headrace.plan.format import Format
 from headrace.plan.joins import On
 from headrace.plan.nodes import AsOf, Delivery, Emit, How, Late, Node, Sink, Window
 
@@ -149,13 +150,23 @@ class Stream:
         """The running count, as the column `count`."""
         return self.agg(count="count(*)")
 
-    def to(self, to: str | Sink, *, name: str | None = None, delivery: Delivery = "exactly_once") -> None:
+    def to(
+        self,
+        to: str | Sink,
+        *,
+        name: str | None = None,
+        delivery: Delivery = "exactly_once",
+        format: str | Format | None = None,
+        key_format: str | Format | None = None,
+    ) -> None:
         """Writes to a topic, or to one of `hr.sinks`, exactly once.
 
         `name` names the query and its state; the default is the name of the topic or sink. With delivery="at_least_once" a
-        topic may get rows twice after a crash, but readers need not wait for transactions.
+        topic may get rows twice after a crash, but readers need not wait for transactions. `format` is how the records of
+        a topic are written, and `key_format` how their keys are: one of `hr.formats` or its name. The defaults are "json" and
+        "text".
         """
-        self._app._write(self._node, to, name, delivery, call_site())  # pyright: ignore[reportPrivateUsage]
+        self._app._write(self._node, to, name, delivery, format, key_format, call_site())  # pyright: ignore[reportPrivateUsage]
 
     def _next(self, node: Node) -> Stream:
         from headrace.keyed import KeyedStream

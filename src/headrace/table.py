@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import PlanError
 from headrace.plan import build, habits, joins, spelling, tables
 from headrace.plan.callsite import call_site
+from headrace.plan.format import Format
 from headrace.plan.joins import On
 from headrace.plan.nodes import Delivery, How, Node, Sink
 
@@ -89,12 +90,20 @@ class Table:
 
         return KeyedStream(self._app, tables.changes(self._node, call_site()))
 
-    def to(self, to: str | Sink, *, name: str | None = None, delivery: Delivery = "exactly_once") -> None:
+    def to(
+        self,
+        to: str | Sink,
+        *,
+        name: str | None = None,
+        delivery: Delivery = "exactly_once",
+        format: str | Format | None = None,
+        key_format: str | Format | None = None,
+    ) -> None:
         """Writes every change to a topic, with the table's key as the record's key; a deleted row has no value.
 
         Or to one of `hr.sinks`, where a row replaces the one of its key. The rest is as in `Stream.to`.
         """
-        self._app._write(self._node, to, name, delivery, call_site())  # pyright: ignore[reportPrivateUsage]
+        self._app._write(self._node, to, name, delivery, format, key_format, call_site())  # pyright: ignore[reportPrivateUsage]
 
     def __repr__(self) -> str:
         return f"<Table of {', '.join(self.columns)} by {', '.join(self.key) or 'nothing'}>"

@@ -35,7 +35,7 @@ def change(project: Path, old: str, new: str) -> None:
 def test_check_finds_nothing_wrong_with_a_good_application(
     project: Path, spark: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["check", "app.py"]) == 0
+    assert main(["check", "app.py", "--spark"]) == 0
     assert "market: 1 query, no errors found" in capsys.readouterr().out
 
 
@@ -55,11 +55,42 @@ def test_check_tells_a_mistake_at_its_line(
     project: Path, spark: object, capsys: pytest.CaptureFixture[str], old: str, new: str, line: int, words: str
 ) -> None:
     change(project, old, new)
-    assert main(["check", "app.py"]) == 1
+    assert main(["check", "app.py", "--spark"]) == 1
     said = capsys.readouterr().err
     assert words in said
     assert f"app.py:{line}: " in said
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "words"),
+    [
+        ("min(price)", "minn(price)", 6, "fix: did you mean min()?"),
+        ("min(price)", "min()", 6, "min() takes 1"),
+        ("price double", "price dubble", 5, "fix: did you mean 'double'?"),
+        ("price double", "price strng", 5, "fix: did you mean 'string'?"),
+        ("min(price)", "avg(at) + sum(price, 1)", 6, "takes 1 argument, not 2"),
+    ],
+)
+def test_check_finds_mistakes_without_spark(project: Path, old: str, new: str, line: int, words: str) -> None:
+    change(project, old, new)
+    checked = run_check()
+    assert checked.returncode == 1
+    assert words in checked.stderr
+    assert f"app.py:{line}: " in checked.stderr
+    assert not [line for line in checked.stderr.splitlines() if "import time" in line and "pyspark" in line]
+
+
+def test_check_does_not_import_spark(project: Path) -> None:
+    checked = run_check()
+    assert checked.stdout == "market: 1 query, no errors found without Spark; --spark checks all types\n"
+    assert "sqlglot" in checked.stderr
+    assert "pyspark" not in checked.stderr
+
+
+def run_check() -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-X", "importtime", "-m", "headrace", "check", "app.py"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import re
 import shlex
@@ -60,14 +61,14 @@ def test_the_python_of_a_page_runs_and_its_apps_compile_and_its_tests_pass(page:
         compiled(app)
     for name, test in vars(module).items():
         if name.startswith("test_"):
-            test(drive)
+            test(*[drive for _ in inspect.signature(test).parameters])
 
 
 def compiled(app: hr.App) -> None:
     """As headrace.runtime.check does, in the session of the tests."""
-    from headrace.sources import memory
     from headrace.spark import jvm
     from headrace.spark.compile import compile
+    from headrace.spark.read import memory
     from headrace.testing.driver import spark
 
     log = uuid.uuid4().hex

@@ -89,6 +89,6 @@ def test_a_table_that_a_query_reads_by_two_ways_is_one_source() -> None:
     windowed = calls(app).key_by("k").window(hr.tumbling("5 seconds")).agg(n="sum(x)")
     assert isinstance(windowed, hr.Table)
     windowed.join(windowed.key_by("k").agg(total="sum(n)"), on="k").to("shares")
-    topics = {spec.name: [source.topic for source in spec.sources] for spec in app.queries()}
+    topics = {spec.name: [source.label for source in spec.sources] for spec in app.queries()}
     between = next(name for name in topics if name != "shares")
     assert topics == {between: ["calls"], "shares": [between]}

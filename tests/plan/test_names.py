@@ -35,7 +35,7 @@ def test_a_name_that_kafka_refuses_is_refused_at_the_line_that_reads_or_writes_i
 def test_a_name_that_kafka_takes_is_taken(name: str) -> None:
     app = hr.App("a")
     stream(app, name).to(f"{name[:200]}-out")
-    assert app.queries()[0].sources[0].topic == name
+    assert app.queries()[0].sources[0].label == name
 
 
 def test_a_topic_of_headraces_own_is_not_written_by_an_application() -> None:

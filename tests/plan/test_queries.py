@@ -144,3 +144,26 @@ def test_the_columns_of_an_expression_are_known(text: str, columns: tuple[str, .
 
 def test_a_text_that_only_spark_can_read_is_left_to_spark() -> None:
     assert not expressions.facts("price >").parsed
+
+
+def test_describe_says_which_sink_needs_a_query_of_its_own_and_what_is_kept_again() -> None:
+    app = hr.App("a")
+    source = app.stream("t", schema="k string, v double, at timestamp", time="at", lateness="1 minute")
+    hours = source.window(hr.tumbling("1 hour"), emit="final").agg(total="sum(v)")
+    hours.to("hours")
+    hours.to(hr.sinks.files("out"))
+    hours.where("total > 10").to("high")
+    one, files, high = app.describe().split("\n\n")[1:]
+    assert "keeps again" not in one
+    assert "a query of its own" not in one + high
+    assert "a query of its own: files.out needs one" in files
+    for again in (files, high):
+        assert "keeps again: aggregate total=sum(v) over tumbling 1 hour, final of t, as query hours does" in again
+
+
+def test_state_over_another_filter_is_not_kept_again() -> None:
+    app = hr.App("a")
+    source = app.stream("t", schema="k string, v double")
+    source.key_by("k").agg(total="sum(v)").to("all")
+    source.where("v > 1").key_by("k").agg(total="sum(v)").to("some")
+    assert "keeps again" not in app.describe()

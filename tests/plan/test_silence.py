@@ -72,7 +72,7 @@ def test_merged_windows_that_differ_are_each_closed_by_their_own_silence() -> No
     short = events.window(hr.tumbling("1 minute"), emit="final", close_after="10 seconds").agg(n="count(*)")
     long = events.window(hr.tumbling("1 hour"), emit="final").agg(n="count(*)")
     short.merge(long).to("out")
-    found = [(query.close_after, [source.topic[:9] for source in query.sources]) for query in app.queries()]
+    found = [(query.close_after, [source.label[:9] for source in query.sources]) for query in app.queries()]
     assert found == [(10 * SECOND, ["events"]), (None, ["events"]), (None, ["headrace.", "headrace."])]
 
 

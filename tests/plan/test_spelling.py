@@ -82,7 +82,7 @@ ARGUMENTS: dict[str, tuple[Callable[[], object], str, str]] = {
     "shema": (
         lambda: hr.App("a").stream("t", shema="k string"),  # type: ignore[call-arg]
         "stream() has no argument 'shema'",
-        "did you mean schema=? it takes: topic, schema=, time=,",
+        "did you mean schema=? it takes: source, schema=, time=,",
     ),
     "latness": (
         lambda: hr.App("a").stream("t", schema="k string", latness="1 s"),  # type: ignore[call-arg]
@@ -105,8 +105,8 @@ ARGUMENTS: dict[str, tuple[Callable[[], object], str, str]] = {
     "a udf's": (lambda: MODULE.udf(return_type="int"), "udf() has no argument 'return_type'", "did you mean returns=?"),
     "a schema without its name": (
         lambda: hr.App("a").stream("t", "k string"),  # type: ignore[call-arg]
-        "stream() takes 1 positional argument (topic), not 2",
-        "write stream(topic, schema='k string')",
+        "stream() takes 1 positional argument (source), not 2",
+        "write stream(source, schema='k string')",
     ),
     "a gap without its name": (
         lambda: MODULE.session("5 minutes"),
@@ -119,7 +119,7 @@ ARGUMENTS: dict[str, tuple[Callable[[], object], str, str]] = {
         "write agg(name='sum(price)')",
     ),
     "a missing argument": (lambda: MODULE.hopping("1 minute"), "hopping() needs every=", "it takes: size, every=, offset="),
-    "a missing key": (lambda: MODULE.App("a").table("t", schema=SCHEMA), "table() needs key=", "it takes: topic, key=,"),
+    "a missing key": (lambda: MODULE.App("a").table("t", schema=SCHEMA), "table() needs key=", "it takes: source, key=,"),
     "an app without a name": (lambda: MODULE.App(), "App() needs name", "it takes: name"),
     "an argument twice": (
         lambda: stream().where("price > 1", condition="x"),

@@ -39,7 +39,7 @@ def batch(**newest: int) -> Batch:
 
 
 def by_topic(pulses: dict[Read, int]) -> dict[str, int]:
-    return {source.topic: time for source, time in pulses.items()}
+    return {source.label: time for source, time in pulses.items()}
 
 
 def test_what_is_quiet_is_closed_up_to_the_end_of_the_last_window_and_no_further() -> None:

@@ -14,22 +14,19 @@ from headrace.broker import peek, send, topics
 from headrace.broker.records import Record
 from headrace.errors import StateError
 from headrace.runtime import run as runtime
+from headrace.runtime.display import Silent
 from headrace.runtime.progress import Batch, Total
 from headrace.spark import jvm
 
 
-class Acts:
+class Acts(Silent):
     """A display that does something at a batch, in the thread that looks after the queries."""
 
     def __init__(self, act: Callable[[int], None] = lambda batch: None) -> None:
         self._act = act
 
-    def say(self, text: str) -> None: ...
-
     def batch(self, batch: Batch, total: Total) -> None:
         self._act(batch.batch)
-
-    def close(self) -> None: ...
 
 
 @pytest.fixture

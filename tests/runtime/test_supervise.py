@@ -15,16 +15,17 @@ from pyspark.sql.streaming.query import StreamingQuery
 import headrace as hr
 from headrace.errors import RunError, SetupError
 from headrace.runtime import supervise
+from headrace.runtime.display import Silent
 from headrace.runtime.progress import Batch, Total
 from headrace.runtime.supervise import Job, Supervisor
-from headrace.sources import memory
 from headrace.spark import jvm
 from headrace.spark.compile import compile
+from headrace.spark.read import memory
 from headrace.spark.session import check_kernel
 from headrace.version import __version__
 
 
-class Heard:
+class Heard(Silent):
     """A display that remembers."""
 
     def __init__(self) -> None:
@@ -36,8 +37,6 @@ class Heard:
 
     def batch(self, batch: Batch, total: Total) -> None:
         self.batches.append(batch)
-
-    def close(self) -> None: ...
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 import headrace as hr
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import failures
-from headrace.sources import memory
 from headrace.spark import ends, jvm
 from headrace.spark.compile import compile
+from headrace.spark.read import memory
 
 Record = tuple[str | None, dict[str, Any] | None]
 
@@ -36,7 +36,7 @@ class Pipe:
         self._partitions = partitions
         self._ends = ends or self._its_own
         self.folder = Path(tempfile.mkdtemp(prefix="headrace-pipe-"))
-        jvm.memory_log_create(spark, self._log, {source.topic: partitions for source in self.spec.sources})
+        jvm.memory_log_create(spark, self._log, {source.label: partitions for source in self.spec.sources})
         self.compiled = compile(self.spec, lambda source: memory.read(spark, source, self._log))
         self._query: StreamingQuery | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ from pyspark.sql.types import _parse_datatype_string  # pyright: ignore
 import headrace as hr
 from headrace.errors import PlanError
 from headrace.plan import functions, types
+from tests.spark import signatures
 
 KNOWN = """boolean, tinyint, byte, smallint, short, int, integer, bigint, long, float, real, double, date, timestamp,
 timestamp(6), timestamp_ltz, timestamp_ntz, timestamp without time zone, timestamp with local time zone, time, time(3), string,
@@ -51,6 +53,20 @@ def test_a_function_is_known_if_spark_knows_it(spark: SparkSession) -> None:
     """If this fails, Spark has changed: write to functions.txt what the test has found."""
     found = {row[0] for row in spark.sql("show system functions").collect()}
     assert sorted(name for name in found if name.isidentifier()) == sorted(functions.names())
+
+
+def test_what_is_refused_of_a_function_spark_refuses_too(spark: SparkSession) -> None:
+    """A fifth of them. If this fails, Spark has changed: `python -m tests.spark.signatures` prints functions.txt anew."""
+    sample = random.Random(len(functions.names())).sample(sorted(functions.known()), 110)
+    for name in {*sample, "sum", "avg", "abs", "size", "upper", "substring"}:
+        known = functions.known()[name]
+        accepted = [count for count in range(signatures.MOST + 1) if known.takes(count)]
+        for count in {max(accepted[0] - 1, 0), min(accepted[-1] + 1, signatures.MOST)} - set(accepted):
+            assert not signatures.takes(spark, name, count), f"{name} with {count}"
+        for count in {accepted[0], accepted[-1]}:
+            assert signatures.takes(spark, name, count), f"{name} with {count}"
+        for kind in known.refused:
+            assert signatures.refuses(spark, name, kind), f"{name} of {kind}"
 
 
 COLUMNS: dict[str, tuple[Callable[[Any, Column], object], str]] = {

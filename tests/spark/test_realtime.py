@@ -16,7 +16,9 @@ def test_every_partition_read_and_every_one_of_state_holds_a_slot() -> None:
     clicks = app.stream("clicks", schema="id long, page string")
     clicks.dedupe("id").key_by("page").count().to("counts")
     clicks.where("id > 1").to("big")
-    assert realtime.slots(app.queries(), {"clicks": 4}, 3) == (4 + 3 + 3) + 4
+    queries = app.queries()
+    partitions = {source: 4 for spec in queries for source in spec.sources}
+    assert realtime.slots(queries, partitions, 3) == (4 + 3 + 3) + 4
 
 
 @pytest.mark.parametrize(

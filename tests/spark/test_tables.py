@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 import headrace as hr
 from headrace.broker.client import Connection
 from headrace.plan import realtime as plan_realtime
-from headrace.sources import kafka
 from headrace.spark.compile import compile
+from headrace.spark.read import kafka
 from headrace.testing import Driver, at
 from tests.spark.histories import HISTORIES, Record, Row, assert_same, duck, new_seed, newest, play, settled, split
 
@@ -489,7 +489,7 @@ def test_blocks_are_made_by_an_operator_of_the_kernel_and_in_real_time_by_spark(
     def plan(*, realtime: bool) -> str:
         (spec,) = plan_realtime.queries(app.queries()) if realtime else app.queries()
         compile(
-            spec, lambda node: kafka.read(spark, node, Connection("127.0.0.1:1"), batch=1000), realtime=realtime
+            spec, lambda node: kafka.read(spark, node.source, Connection("127.0.0.1:1"), batch=1000), realtime=realtime
         ).rows.explain()
         return capsys.readouterr().out
 

@@ -113,7 +113,7 @@ class Dispatcher:
         self.stop()
 
     def _say(self, text: str) -> None:
-        """What can't be told must not keep anything from being sent."""
+        """A report that fails must not keep anything from being sent."""
         with suppress(Exception):
             self._speak(text)
 

@@ -73,7 +73,7 @@ class PostSender:
     _used: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
-        """What is missing is told before anything runs."""
+        """Reports what is missing before anything runs."""
         for secret in self.effect.secrets:
             secret.value()
         self._target()

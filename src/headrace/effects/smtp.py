@@ -1,4 +1,4 @@
-"""Rows as e-mails, over SMTP. Before the server has the text nothing can be delivered; after that, only its answer tells."""
+"""Rows as e-mails, over SMTP. Before the server has the text nothing can be delivered; after that, only its answer says."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class SmtpSender:
     _session: smtplib.SMTP | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """What is missing is told before anything runs."""
+        """Reports what is missing before anything runs."""
         for secret in self.effect.secrets:
             secret.value()
 

@@ -214,7 +214,7 @@ class Worker:
         self.outages = 0
 
     def _lost(self, item: Item, state: State, cause: str) -> Settled:
-        """Told at once, and then not more than once a minute."""
+        """Reported at once, then at most once a minute."""
         self.untold += 1
         if time.monotonic() - self.told >= _TELL_SECONDS:
             more = f" (and {self.untold - 1} more)" if self.untold > 1 else ""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from headrace import formats
 from headrace.errors import PlanError, Where
 from headrace.plan import checks, cuts, expressions, schema, silence
 from headrace.plan.callsite import CallSite
 from headrace.plan.durations import Duration, micros
+from headrace.plan.format import Format
 from headrace.plan.nodes import (
     CLOCK_OFFSET,
     SOURCE_HIDDEN,
@@ -24,7 +26,6 @@ from headrace.plan.nodes import (
     Every,
     Explode,
     Filter,
-    Format,
     Join,
     KeyBy,
     Late,
@@ -34,6 +35,7 @@ from headrace.plan.nodes import (
     Ours,
     Project,
     Read,
+    Source,
     TooLate,
     Window,
     query,
@@ -41,50 +43,49 @@ from headrace.plan.nodes import (
 from headrace.plan.schema import Schema
 
 WINDOW_COLUMNS = ("window_start", "window_end")
-_ONE_COLUMN: dict[str, schema.Fields] = {"text": (("value", "string"),), "bytes": (("value", "binary"),)}
 _TIMESTAMPS = ("timestamp", "timestamp_ltz")
 _NUMBERS = ("int", "integer", "bigint", "long", "double", "float")
 _VERSIONS = ("tinyint", "smallint", "int", "integer", "bigint", "long", "timestamp", "timestamp_ltz", "date")
 
 
 def source(
-    topic: str,
+    source: Source,
     site: CallSite,
     *,
     fields: Schema | None,
     time: str | Clock | None,
     lateness: Duration | None,
-    format: Format,
+    format: str | Format,
+    key_format: str | Format = "text",
     bad: Bad,
-    start: Literal["earliest", "latest"],
     max_ahead: Duration | None = None,
     idle_after: Duration | None = None,
     close_after: Duration | None = None,
     key: tuple[str, ...] = (),
     version: str | None = None,
 ) -> Read:
-    """A topic as a stream, or, with a key, as a table."""
+    """What is read as a stream, or, with a key, as a table."""
     where = site.where
-    what = f"the {'table' if key else 'stream'} {topic!r}"
-    checks.one_of("format", format, ("json", "text", "bytes"), where)
+    what = f"the {'table' if key else 'stream'} {source.label!r}"
+    format, key_format = formats.of(format, where), formats.of(key_format, where, argument="key_format")
     checks.one_of("bad", bad, ("dead", "skip", "fail"), where)
-    checks.one_of("start", start, ("earliest", "latest"), where)
-    checks.topic(topic, where)
-    if format == "json" and fields is None:
+    if format.fields is None and fields is None:
         raise PlanError(f"{what} has no schema", where=where, fix=f"add {schema.EXAMPLE}")
-    if format != "json" and fields is not None:
+    if format.fields is not None and fields is not None:
         raise PlanError(
-            f"format={format!r} has one column, `value`, and takes no schema", where=where, fix="leave the schema out"
+            f"format={format.name!r} has one column, `value`, and takes no schema", where=where, fix="leave the schema out"
         )
     # A value without columns has no key in it; a table's key is then the record's.
-    alone = (*((name, "string") for name in key), *_ONE_COLUMN.get(format, ()))
+    alone = (*((name, "string") for name in key), *(format.fields or ()))
     parsed = schema.parse(fields, where) if fields is not None else alone
     names = tuple(name for name, _ in parsed)
     for name in key:
         if name not in names:
             raise expressions.unknown_column(name, names, of=f"{what} (key={name!r})", where=where)
-    if format != "json" and len(key) > 1:
-        raise PlanError(f"with format={format!r} a table's key is one column", where=where, fix="name one column")
+    if key and key_format.name == "bytes":
+        raise PlanError("a table's key is text or JSON", where=where, fix='write key_format="text" or "json"')
+    if format.fields is not None and len(key) > 1:
+        raise PlanError(f"with format={format.name!r} a table's key is one column", where=where, fix="name one column")
     clock = _clock(time, parsed, what, where)
     for option, value in (("idle_after", idle_after), ("close_after", close_after)):
         if value is not None and lateness is None:
@@ -98,24 +99,26 @@ def source(
                 where=where,
                 fix="a version is a whole number, a timestamp or a date",
             )
-    return Read(
+    read = Read(
         where=where,
         columns=names,
-        hidden=(TIME,) if key else (*SOURCE_HIDDEN, *((CLOCK_OFFSET,) if isinstance(clock, Device) else ())),
+        hidden=(TIME,) if key else (*SOURCE_HIDDEN, *((CLOCK_OFFSET,) if isinstance(clock, Device) else ()), *source.hidden),
         key=key,
         kind="table" if key else "stream",
         version=version,
         lateness=None if lateness is None else _lateness(lateness, where),
-        topic=topic,
+        source=source,
         format=format,
+        key_format=key_format,
         fields=parsed,
         clock=clock,
         bad=bad,
-        start=start,
         max_ahead=None if max_ahead is None else micros(max_ahead, what="max_ahead", where=where),
         idle_after=None if idle_after is None else micros(idle_after, what="idle_after", where=where),
         close_after=None if close_after is None else micros(close_after, what="close_after", where=where),
     )
+    source.check(read)
+    return read
 
 
 def _lateness(lateness: Duration, where: Where) -> int:
@@ -401,7 +404,7 @@ def aggregate(over: Node | Windowed, aggregates: Mapping[str, str], site: CallSi
 
 
 def too_late(over: Windowed, site: CallSite) -> TooLate:
-    """It is told by the query that has the aggregate of these windows, which knows what was late."""
+    """Emitted by the query that has the aggregate of these windows, which knows what was late."""
     node = over.node
     if over.late != "divert":
         raise PlanError(

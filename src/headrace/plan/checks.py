@@ -8,7 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from headrace.errors import PlanError, Where
-from headrace.plan import expressions, functions
+from headrace.plan import columns, expressions, functions
 from headrace.plan.callsite import CallSite
 from headrace.plan.nodes import Node, Read, Udf, walk
 
@@ -50,6 +50,9 @@ def check(node: Node, texts: Iterable[str], site: CallSite) -> tuple[Udf, ...]:
         facts = expressions.facts(text)
         for name in facts.foreign:
             functions.check(name, scope, site.where)
+        for call in facts.calls:
+            kind = None if call.column is None else columns.known(node, call.column)
+            functions.check_call(call, kind, scope, site.where)
         for name in facts.functions:
             value = scope.get(name)
             if not isinstance(value, Udf):
@@ -95,8 +98,8 @@ def _as_text(column: str) -> str:
     return f'"{simple[2]} {simple[1]} {simple[3]}"' if simple else '"price > 10"'
 
 
-def exist(node: Node, columns: Sequence[str], where: Where) -> None:
-    for name in columns:
+def exist(node: Node, names: Sequence[str], where: Where) -> None:
+    for name in names:
         is_text(name, where)
         if name not in node.columns:
             raise expressions.unknown_column(str(name), node.columns, of=title(node), where=where)
@@ -141,5 +144,5 @@ def zone(name: object, where: Where) -> str:
 def title(node: Node) -> str:
     sources = [source for source in walk(node) if isinstance(source, Read)]
     if isinstance(node, Read):
-        return f"the {node.kind} {node.topic!r}"
-    return f"the {node.kind} derived from {' and '.join(repr(source.topic) for source in sources)}"
+        return f"the {node.kind} {node.label!r}"
+    return f"the {node.kind} derived from {' and '.join(repr(source.label) for source in sources)}"

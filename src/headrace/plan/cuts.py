@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import Field, fields, is_dataclass, replace
 from typing import Any, cast
 
+from headrace.formats.json import Json
 from headrace.plan import checks, silence
 from headrace.plan.callsite import CallSite
 from headrace.plan.nodes import (
@@ -27,10 +28,9 @@ from headrace.plan.nodes import (
     inputs,
 )
 from headrace.plan.schema import quoted
+from headrace.sources.kafka import Kafka
 
 EVENT_TIME = "_event_time"
-_KNOWN_AS = {"Read": "Source"}
-"""Classes that were renamed since their names went into the names of topics."""
 
 
 def changing(node: Node, site: CallSite) -> Node:
@@ -87,12 +87,11 @@ def _through(app: str, cut: Cut | TooLate, before: Node, writes: dict[str, Write
     writes[topic] = Write(node=before, to=topic, name=topic, named=False, where=cut.where, internal=True)
     read[topic] = Read(
         **_fields(cut),
-        topic=topic,
-        format="json",
+        source=Kafka(topics=(topic,)),
+        format=Json(),
         fields=(),
         clock=Moment(EVENT_TIME) if cut.kind == "stream" else Ours.LOG,
         bad="fail",
-        start="earliest",
         close_after=silence.of_streams(cut),
         origin=before,
     )
@@ -129,11 +128,25 @@ def _digest(node: Node) -> str:
 def _text(value: Any) -> str:
     if isinstance(value, tuple):
         return "(" + ",".join(map(_text, cast("tuple[Any, ...]", value))) + ")"
+    if isinstance(value, Read):
+        return "Source" + _text(tuple(_read(value)))
     if is_dataclass(value):
-        return _KNOWN_AS.get(type(value).__name__, type(value).__name__) + _text(
-            tuple(getattr(value, part.name) for part in fields(value) if _told(value, part))
-        )
+        return type(value).__name__ + _text(tuple(getattr(value, part.name) for part in fields(value) if _told(value, part)))
     return getattr(value, "__name__", None) or repr(value)
+
+
+def _read(node: Read) -> Iterator[Any]:
+    """As it was when it had a topic and a start instead of a source."""
+    read, start = node.source.known_as
+    for part in fields(node):
+        if part.name == "source":
+            yield read
+        elif part.name == "format":
+            yield node.format.name
+        elif _told(node, part):
+            yield getattr(node, part.name)
+        if part.name == "bad":
+            yield start
 
 
 def _told(value: Any, part: Field[Any]) -> bool:

@@ -33,7 +33,7 @@ from headrace.plan.nodes import (
     inputs,
     walk,
 )
-from headrace.plan.queries import QuerySpec, clock_text, emit_text, pairs_text, window_text
+from headrace.plan.queries import QuerySpec, clock_text, emit_text, pairs_text, state_shape, window_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,10 @@ class Query:
     state: tuple[str, ...]
     node: str
     where: str
+    alone: str | None = None
+    """The sink that needs a query of its own, and so is not written by one that computes the same."""
+    again: tuple[tuple[str, str], ...] = ()
+    """State that an earlier query keeps too, and the name of that query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +85,27 @@ def model(app: str, specs: Sequence[QuerySpec]) -> Topology:
         Query(
             name=spec.name,
             mode=spec.mode,
-            reads=tuple(source.topic for source in spec.sources),
+            reads=tuple(source.label for source in spec.sources),
             writes=spec.writes,
             state=spec.state,
             node=ids[id(spec.node)],
             where=_place(spec.where.file, spec.where.line),
+            alone=next((sink.label for sink in spec.sinks if sink.alone), None),
+            again=_again(spec, specs[:number]),
         )
-        for spec in specs
+        for number, spec in enumerate(specs)
     ]
     return Topology(app, tuple(boxes.values()), tuple(drawn))
+
+
+def _again(spec: QuerySpec, earlier: Sequence[QuerySpec]) -> tuple[tuple[str, str], ...]:
+    found: dict[str, str] = {}
+    for node in walk(spec.node):
+        shape = state_shape(node)
+        other = next((other.name for other in earlier if shape in other.state and node in walk(other.node)), None)
+        if shape is not None and other is not None:
+            found[shape] = other
+    return tuple(found.items())
 
 
 def draw(topology: Topology, format: Literal["text", "mermaid", "json"]) -> str:
@@ -118,6 +134,8 @@ def text(topology: Topology) -> str:
         width = max(len(left) for left, _ in rows)
         lines += ["", f"  query {query.name} ({query.mode})", *(f"    {left.ljust(width)}   {right}" for left, right in rows)]
         lines += [f"    keeps: {shape}" for shape in query.state]
+        lines += [f"    keeps again: {shape}, as query {other} does" for shape, other in query.again]
+        lines += [f"    a query of its own: {query.alone} needs one"] if query.alone else []
     return "\n".join(lines)
 
 
@@ -180,7 +198,7 @@ def _words(node: Node) -> tuple[str, str]:
             late = f", lateness {durations.text(node.lateness)}" if node.lateness is not None else ""
             by = f", table by {', '.join(node.key)}" if node.kind == "table" else ""
             version = f", version {node.version}" if node.version else ""
-            return "topic", f"{node.topic} ({node.format}{by}{version}{time}{late}{_silence(node.close_after)})"
+            return "topic", f"{node.label} ({node.format.name}{by}{version}{time}{late}{_silence(node.close_after)})"
         case Filter():
             return "where", node.condition
         case Project():

@@ -9,10 +9,8 @@ from functools import lru_cache
 from itertools import pairwise
 
 from headrace.errors import PlanError, Where
+from headrace.plan.calls import UNITS, Call, calls
 from headrace.plan.spelling import did_you_mean
-
-# Words that stand where a column could, as in timestampdiff(SECOND, a, b).
-_UNITS = {"microsecond", "millisecond", "second", "minute", "hour", "day", "dayofyear", "week", "month", "quarter", "year"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +26,8 @@ class Facts:
     alias: str | None
     plain: bool
     parsed: bool
+    calls: tuple[Call, ...] = ()
+    """Those whose arguments can be counted."""
 
 
 @lru_cache(maxsize=4096)
@@ -41,7 +41,7 @@ def facts(text: str) -> Facts:
     try:
         tree = sqlglot.parse_one(text, dialect="spark")
     except (SqlglotError, RecursionError):
-        return Facts((), (), frozenset(), (), None, False, False)
+        return _unparsed(text)
     alias = tree.alias if isinstance(tree, exp.Alias) else tree.name if isinstance(tree, exp.Column) else None
     lambdas = list(tree.find_all(exp.Lambda))
     params = {ident.name.lower() for node in lambdas for ident in node.expressions}
@@ -65,14 +65,29 @@ def facts(text: str) -> Facts:
         alias,
         isinstance(tree, exp.Column),
         True,
+        calls(tokens, params),
     )
+
+
+def _unparsed(text: str) -> Facts:
+    """What the words alone say: the parser also gives up on functions that it knows with another number of arguments."""
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+
+    try:
+        tokens = sqlglot.tokenize(text, dialect="spark")
+    except SqlglotError:
+        tokens = []
+    named = len(tokens) > 2 and tokens[-2].text.lower() == "as" and tokens[-1].text.isidentifier()
+    counted = tuple(Call(call.name, call.arguments, None) for call in calls(tokens, ()))
+    return Facts((), (), frozenset(), (), tokens[-1].text if named else None, False, False, counted)
 
 
 def check_columns(text: str, columns: Sequence[str], *, hidden: Sequence[str], of: str, where: Where) -> None:
     """Every column the expression names exists, or the error lists those that do."""
     known = {name.lower() for name in (*columns, *hidden)}
     for name in facts(text).columns:
-        if name.lower() not in known and name.lower() not in _UNITS:
+        if name.lower() not in known and name.lower() not in UNITS:
             raise unknown_column(name, columns, of=of, where=where)
 
 

@@ -75,7 +75,7 @@ _APP = {
     'write app.stream("trades", schema="symbol string, price double")': "topic read readStream read_stream source from_topic "
     "from_source add_source from_kafka input subscribe dataframe kstream builder",
     'write app.table("prices", key="symbol", schema="symbol string, price double")': "ktable globalTable global_table",
-    "write app.run(), or headrace run app.py": "start execute main awaitTermination await_termination",
+    "write app.run(), or headrace run app.py": "execute main awaitTermination await_termination",
     'a stream is written by itself: trades.to("topic")': "to sink write add_sink",
     "headrace describe app.py draws it, or app.describe()": "show topology explain plan draw",
 }
@@ -102,6 +102,14 @@ _SINKS = {
     'write hr.sinks.webhook("https://example.com/hook")': "http https post slack rest",
     "write hr.sinks.call(function)": "function foreach callback python print console",
 }
+_SOURCES = {
+    'write hr.sources.kafka("trades")': "topic topics redpanda stream",
+}
+_FORMATS = {
+    "write hr.formats.text()": "string str utf8 plain line lines",
+    "write hr.formats.bytes()": "binary raw",
+    "write hr.formats.json()": "jsonl ndjson object",
+}
 
 
 def _spread(*tables: dict[str, str]) -> dict[str, str]:
@@ -123,6 +131,8 @@ GROUPED = dict.fromkeys(_NOT_YET, 'aggregate first: .key_by(…).agg(n="count(*)
 APP = _spread(_APP)
 MODULE = _spread(_MODULE)
 SINKS = _spread(_SINKS)
+SOURCES = _spread(_SOURCES)
+FORMATS = _spread(_FORMATS)
 
 ARGUMENTS = {
     argument: names.split()

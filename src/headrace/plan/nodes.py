@@ -12,6 +12,9 @@ from enum import Enum
 from typing import Any, Literal
 
 from headrace.errors import Where
+from headrace.formats.json import Json
+from headrace.formats.text import Text
+from headrace.plan.format import Format
 from headrace.plan.schema import Fields
 
 Kind = Literal["stream", "table"]
@@ -20,7 +23,6 @@ Unit = Literal["seconds", "millis", "micros"]
 Bad = Literal["dead", "skip", "fail"]
 How = Literal["inner", "left", "right", "full"]
 AsOf = Literal["arrival", "event_time"]
-Format = Literal["json", "text", "bytes"]
 Named = tuple[tuple[str, str], ...]
 Pairs = tuple[tuple[str, str], ...]
 """Columns of the left and the columns of the right they are compared with."""
@@ -115,21 +117,62 @@ class _Node:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Read(_Node):
-    """A topic. Of kind "table": the newest row of each key, by `version` (a column) or by the order of the log."""
+class Source:
+    """Where records come from; the values that `hr.sources` makes."""
 
-    topic: str
+    @property
+    def label(self) -> str:
+        """As it is drawn and named in progress, errors and state. No secret is in it."""
+        raise NotImplementedError
+
+    @property
+    def title(self) -> str:
+        """As a sentence says it: the topic 'trades'."""
+        raise NotImplementedError
+
+    def check(self, read: Read) -> None:
+        """Refuses what can't be read this way, at the user's line."""
+
+    def reads(self, topic: str) -> bool:
+        """Whether what a query writes to this topic is read here."""
+        return False
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Columns that it has besides those of every source."""
+        return ()
+
+    @property
+    def skips(self) -> str | None:
+        """What a run that starts over does not read again, if it does not read all that is there."""
+        return None
+
+    @property
+    def known_as(self) -> tuple[object, object]:
+        """What stands for it in the names of internal topics, which must never change: what is read, and from where on."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read(_Node):
+    """Records of a source. Of kind "table": the newest row of each key, by `version` (a column) or by the order of the log."""
+
+    source: Source
     format: Format
     fields: Fields
     clock: Clock
     bad: Bad
-    start: Literal["earliest", "latest"]
     version: str | None = None
     max_ahead: int | None = None
     idle_after: int | None = None
     close_after: int | None = None
+    key_format: Format = field(default=Text(), metadata=ADDED)
     origin: Node | None = None
     """What writes the topic, if it is one between the parts of an application; its fields come from there."""
+
+    @property
+    def label(self) -> str:
+        return self.source.label
 
     @property
     def by_log(self) -> bool:
@@ -347,6 +390,8 @@ class Write:
     where: Where = field(compare=False)
     internal: bool = False
     delivery: Delivery = "exactly_once"
+    format: Format = field(default=Json())
+    key_format: Format = field(default=Text())
 
     @property
     def label(self) -> str:

@@ -8,9 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from headrace import formats
 from headrace.errors import PlanError, Where
+from headrace.formats.json import Json
+from headrace.formats.text import Text
 from headrace.plan import checks, durations, silence
 from headrace.plan.cuts import uncut
+from headrace.plan.format import Format
 from headrace.plan.nodes import (
     Aggregate,
     AsTable,
@@ -63,6 +67,8 @@ class QuerySpec:
     named: bool
     where: Where = field(compare=False)
     delivery: Delivery = "exactly_once"
+    format: Format = field(default=Json())
+    key_format: Format = field(default=Text())
     late: tuple[Write, ...] = ()
     """What came too late for the query's windows, and the topics it goes to."""
 
@@ -97,9 +103,13 @@ class QuerySpec:
         return f"{self.app}/{self.name}/{self.label(source)}"
 
     def label(self, source: Read) -> str:
-        """The name of a source in progress: its topic, with a number if the query reads that more than once."""
-        same = [each for each in self.sources if each.topic == source.topic]
-        return source.topic if len(same) < 2 or source not in same else f"{source.topic} ({same.index(source) + 1})"
+        """The name of a source in progress, with a number if the query reads it more than once."""
+        same = [each for each in self.sources if each.label == source.label]
+        return source.label if len(same) < 2 or source not in same else f"{source.label} ({same.index(source) + 1})"
+
+    def reads(self, topic: str) -> bool:
+        """Whether it reads what is written to this topic."""
+        return any(source.source.reads(topic) for source in self.sources)
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -130,7 +140,15 @@ def dead_topic(app: str) -> str:
     return f"{_OWN}{app}.dead"
 
 
-def written(node: Node, to: str | Sink, name: str | None, delivery: Delivery, where: Where) -> Write:
+def written(
+    node: Node,
+    to: str | Sink,
+    name: str | None,
+    delivery: Delivery,
+    format: str | Format | None,
+    key_format: str | Format | None,
+    where: Where,
+) -> Write:
     """What `to` says."""
     if not isinstance(to, str | Sink):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise PlanError(
@@ -140,7 +158,18 @@ def written(node: Node, to: str | Sink, name: str | None, delivery: Delivery, wh
     if isinstance(to, Sink):
         if delivery != "exactly_once":
             raise PlanError(f"{to.label} is written exactly once", where=where, fix="leave delivery= out: it is for topics")
+        if format is not None or key_format is not None:
+            raise PlanError(f"{to.label} has columns, not records", where=where, fix="leave format= out: it is for topics")
         to.check(node, where)
+    value, key = formats.of(format or "json", where), formats.of(key_format or "text", where, argument="key_format")
+    if (refused := value.unwritable(node.columns, node.key)) is not None:
+        raise PlanError(refused, where=where, fix='make it one: select(value="…")')
+    if key.name == "bytes" and len(node.key) > 1:
+        raise PlanError(
+            f'key_format="bytes" writes one column, and the key has {", ".join(node.key)}',
+            where=where,
+            fix='write key_format="json"',
+        )
     if isinstance(to, str):
         checks.topic(to, where)
         if to.startswith(_OWN):
@@ -155,7 +184,16 @@ def written(node: Node, to: str | Sink, name: str | None, delivery: Delivery, wh
         raise PlanError(
             f"a query can't be called {chosen!r}: a file beside its checkpoint is", where=where, fix='name it: to(…, name="…")'
         )
-    return Write(node=node, to=to, name=chosen, named=name is not None, where=where, delivery=delivery)
+    return Write(
+        node=node,
+        to=to,
+        name=chosen,
+        named=name is not None,
+        where=where,
+        delivery=delivery,
+        format=value,
+        key_format=key,
+    )
 
 
 def _folder(label: str) -> str:
@@ -180,7 +218,7 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
         else:
             group.append(write)
     for write in parts.values():
-        if any(isinstance(node, Read) and node.topic == write.to for node in walk(write.node)):
+        if any(isinstance(node, Read) and node.source.reads(write.label) for node in walk(write.node)):
             raise PlanError(
                 f"the topic {write.to!r} would be read and written in an endless loop",
                 where=write.where,
@@ -206,7 +244,8 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
 def _together(one: Write, other: Write) -> bool:
     """Whether one query writes both."""
     alone = any(isinstance(write.to, Sink) and write.to.alone for write in (one, other))
-    return not alone and (one.node, one.delivery) == (other.node, other.delivery)
+    same = (one.delivery, one.format, one.key_format) == (other.delivery, other.format, other.key_format)
+    return not alone and same and one.node == other.node
 
 
 def _late(write: Write) -> TooLate | None:
@@ -254,11 +293,13 @@ def _spec(app: str, first: Write, group: Sequence[Write]) -> QuerySpec:
         named=first.named,
         where=first.where,
         delivery=first.delivery,
+        format=first.format,
+        key_format=first.key_format,
     )
 
 
 def _mode(nodes: Sequence[Node]) -> Literal["append", "update"]:
-    """Spark's joins and final windows know only append; everything else that keeps something tells its updates."""
+    """Spark's joins and final windows know only append; everything else that keeps state emits updates."""
     if any(isinstance(node, Join) or (isinstance(node, Aggregate) and node.native and node.emit == "final") for node in nodes):
         return "append"
     return "update" if any(isinstance(node, Aggregate | Lookup) or node.kind == "table" for node in nodes) else "append"
@@ -278,7 +319,7 @@ def state_shape(node: Node) -> str | None:
             bound = f" within {durations.text(node.within)}" if node.within is not None else ""
             return f"dedupe {', '.join(_defined(node.input, name) for name in node.by)}{bound}{_of(node)}"
         case Read() if node.kind == "table":
-            return f"newest row by {', '.join(node.key)} of {node.topic}{_version(node.version)}"
+            return f"newest row by {', '.join(node.key)} of {node.label}{_version(node.version)}"
         case AsTable():
             return (
                 f"newest row by {', '.join(_defined(node.input, name) for name in node.key)}{_version(node.version)}{_of(node)}"
@@ -313,7 +354,7 @@ def _version(version: str | None) -> str:
 
 
 def _of(node: Node) -> str:
-    return " of " + ", ".join(dict.fromkeys(source.topic for source in walk(node) if isinstance(source, Read)))
+    return " of " + ", ".join(dict.fromkeys(source.label for source in walk(node) if isinstance(source, Read)))
 
 
 def _defined(node: Node, name: str) -> str:

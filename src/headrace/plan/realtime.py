@@ -89,10 +89,10 @@ def _refusal(node: Node) -> tuple[str, str] | None:
 def _union(node: Node, what: str) -> tuple[str, str] | None:
     """Inputs become one stream of records; Spark wants each of them from a source of its own, with no state before."""
     before = [part for side in inputs(node) for part in walk(side)]
-    topics = [source.topic for side in inputs(node) for source in walk(side) if isinstance(source, Read)]
-    if twice := next((topic for topic in topics if topics.count(topic) > 1), None):
-        return f"{what} that reads the topic {twice!r} twice", _BATCHES
+    read = [part.source.title for part in before if isinstance(part, Read)]
+    if twice := next((title for title in read if read.count(title) > 1), None):
+        return f"{what} that reads {twice} twice", _BATCHES
     if state := next((part for part in before if isinstance(part, Dedupe | Aggregate | Lookup | TableAggregate)), None):
         line = f"{state.where.file}:{state.where.line}"
-        return f"{what} of what keeps state", f"write what comes of {line} to a topic and read that, or {_BATCHES}"
+        return f"{what} of what keeps state", f"write the result of {line} to a topic and read that, or {_BATCHES}"
     return None

@@ -7,9 +7,9 @@ import uuid
 from headrace.app import App
 from headrace.config import Config
 from headrace.plan.queries import QuerySpec
-from headrace.sources import memory
 from headrace.spark import jvm
 from headrace.spark.compile import compile
+from headrace.spark.read import memory
 from headrace.spark.session import session
 
 

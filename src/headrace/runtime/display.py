@@ -4,25 +4,55 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Protocol, TextIO
+from abc import ABC, abstractmethod
+from typing import TextIO
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
 from headrace.printable import LINES, printable
+from headrace.runtime.events import BatchDone, Event, Failed, Note, Restarting, Started, Stopped
 from headrace.runtime.progress import Batch, Total
 
 _EVERY = 5.0
 
 
-class Display(Protocol):
+class Display(ABC):
+    """A listener that shows what happens."""
+
+    shows_failure = False
+    """Otherwise whoever waits for the run gets the error, and shows it."""
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Started():
+                count = len(event.queries)
+                self.say(f"{event.app}: {count} {'query' if count == 1 else 'queries'}, broker {event.broker}")
+            case BatchDone():
+                self.batch(event.batch, event.total)
+            case Restarting():
+                self.say(f"{event.cause}\n  restarting in {event.wait:g} s (try {event.attempt} of {event.attempts})")
+            case Failed():
+                if self.shows_failure:
+                    self.say(f"{event.app} failed: {event.error}")
+            case Note():
+                self.say(event.text)
+            case Stopped():
+                if event.asked:
+                    self.say(f"{event.app} stopped{' before it had read all' if event.unfinished else ''}")
+
+    @abstractmethod
     def say(self, text: str) -> None: ...
+
+    @abstractmethod
     def batch(self, batch: Batch, total: Total) -> None: ...
+
+    @abstractmethod
     def close(self) -> None: ...
 
 
-class LiveDisplay:
+class LiveDisplay(Display):
     """One line a query, redrawn in place."""
 
     def __init__(self, app: str) -> None:
@@ -78,7 +108,7 @@ class LiveDisplay:
         self._live.stop()
 
 
-class LineDisplay:
+class LineDisplay(Display):
     """A line a query every few seconds, and one for its first batch."""
 
     def __init__(self, out: TextIO | None = None) -> None:
@@ -104,7 +134,13 @@ class LineDisplay:
         self._unshown.clear()
 
 
-class JsonDisplay:
+class Background(LineDisplay):
+    """For a run that nobody may be waiting for. Several of them share a terminal, so nothing is redrawn in place."""
+
+    shows_failure = True
+
+
+class JsonDisplay(Display):
     """Every batch as one JSON object on stdout; words go to stderr."""
 
     def say(self, text: str) -> None:
@@ -116,7 +152,7 @@ class JsonDisplay:
     def close(self) -> None: ...
 
 
-class Silent:
+class Silent(Display):
     """Says nothing; for programs that call app.run() and look at what it returns."""
 
     def say(self, text: str) -> None: ...

@@ -36,7 +36,7 @@ class Verdict:
 def judge(failure: Failure, spec: QuerySpec) -> Verdict:
     if match := _BAD.search(failure.text):
         topic, partition, offset, cause = match.groups()
-        source = next((source for source in spec.sources if source.topic == topic), spec.sources[0])
+        source = next((source for source in spec.sources if source.source.reads(topic)), spec.sources[0])
         error = BadRecord(
             f"a record can't be decoded: topic {topic}, partition {partition}, offset {offset}: {cause.strip()}",
             where=source.where,

@@ -18,9 +18,13 @@ from headrace.runtime import state
 _EVERY = 1.0
 
 
-def of(spec: QuerySpec) -> set[str]:
-    """The topics of a query that must stay the ones they are."""
-    return {spec.marks, *(source.topic for source in spec.sources), *(topic for route in spec.routes for topic in route)}
+def written(spec: QuerySpec) -> set[str]:
+    return {spec.marks, *(topic for route in spec.routes for topic in route)}
+
+
+def of(spec: QuerySpec, topic: str) -> bool:
+    """Whether it is one of the topics of a query that must stay the ones they are."""
+    return topic in written(spec) or spec.reads(topic)
 
 
 class Watch:
@@ -50,7 +54,7 @@ class Watch:
         for topic, id in self._ids.items():
             # One that is just gone is for the clients to report: the next look may find it again, with another id.
             if now.get(topic, id) != id:
-                raise state.recreated(next(spec for spec in self._specs if topic in of(spec)), topic)
+                raise state.recreated(next(spec for spec in self._specs if of(spec, topic)), topic)
 
     def _run(self) -> None:
         while not self._stop.wait(_EVERY):

@@ -13,7 +13,7 @@ def waves(specs: Sequence[QuerySpec]) -> list[list[QuerySpec]]:
     left = list(specs)
     while left:
         written = {topic for spec in left for topic in spec.writes}
-        ready = [spec for spec in left if not any(read.topic in written for read in spec.sources)] or left
+        ready = [spec for spec in left if not any(map(spec.reads, written))] or left
         found.append(ready)
         left = [spec for spec in left if spec not in ready]
     return found

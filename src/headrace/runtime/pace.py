@@ -35,7 +35,7 @@ class Pace:
         With `topics`, only these are not: a query of the same application writes them and is still open.
         """
         for source, name in self._names.items():
-            if topics is None or source.topic in topics:
+            if topics is None or any(map(source.source.reads, topics)):
                 self._heard[name] = now
 
     def note(self, batch: Batch, now: int) -> None:

@@ -11,9 +11,9 @@ from headrace.errors import ConfigError
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import mend, run, state
 from headrace.runtime.display import Display
-from headrace.sources import kafka
 from headrace.spark import ends, jvm
 from headrace.spark.compile import compile
+from headrace.spark.read import inputs
 
 if TYPE_CHECKING:
     from headrace.app import App
@@ -33,7 +33,7 @@ def repair(app: App, query: str, *, flags: Mapping[str, Any] | None = None, disp
         if config.local_state is not None:
             for file in mend.mend(Path(state.location(config.state, spec))):
                 display.say(f"{file} of the checkpoint is whole; its checksum was that of another file, and is removed")
-        compiled = compile(spec, lambda source: kafka.read(spark, source, connection, batch=config.batch))
+        compiled = compile(spec, lambda read: inputs.of(read, connection, config).records(spark))
         run.own_topics(connection, spec)
         ends.register(compiled, run.places(spec, config, connection))
         repaired = jvm.repair_sink(spark, spec.id, state.location(config.state, spec))

@@ -22,9 +22,9 @@ from headrace.sinks.files import Files
 from headrace.sinks.postgres import Postgres
 from headrace.sinks.redis import Redis
 from headrace.sinks.sqlite import Sqlite
-from headrace.sources import kafka
 from headrace.spark import ends, jvm, storage
 from headrace.spark.compile import compile
+from headrace.spark.read import inputs
 
 if TYPE_CHECKING:
     from headrace.app import App
@@ -36,8 +36,7 @@ def consequences(app: App, query: str, output: Output, *, flags: Mapping[str, An
     """What a reset would do, in sentences. Refuses what can't be done."""
     spec, config = repair.find(app, query), Config.load(flags)
     said = [f"the state in {state.location(config.state, spec)} is deleted: the query reads its topics from their start again"]
-    latest = dict.fromkeys(source.topic for source in spec.sources if source.start == "latest")
-    said += [f'but {topic}, which has start="latest", only from its end: what was read of it is lost' for topic in latest]
+    said += [f"but {skip}" for skip in dict.fromkeys(source.source.skips for source in spec.sources) if skip]
     said += [_topic(topic, spec, output) for topic in spec.topics]
     said += [f"late events are written to {write.label} again" for write in spec.late if output == "keep"]
     said += [f"all records of the topic {write.label} are deleted" for write in spec.late if output == "delete"]
@@ -45,7 +44,8 @@ def consequences(app: App, query: str, output: Output, *, flags: Mapping[str, An
     if output == "delete":
         said.append("its dead letters are deleted; records that still can't be used become dead letters again")
     for other in app.queries():
-        if read := sorted({source.topic for source in other.sources} & {topic for route in spec.routes for topic in route}):
+        written = {topic for route in spec.routes for topic in route}
+        if read := sorted(filter(other.reads, written)):
             said.append(f"query {other.name} reads {', '.join(read)}: {_reader(other, spec)}")
     return said
 
@@ -54,7 +54,7 @@ def reset(app: App, query: str, output: Output, *, flags: Mapping[str, Any] | No
     """Can be done again if it was interrupted."""
     spec, config = repair.find(app, query), Config.load(flags)
     with run.alone(spec, config, display) as (spark, connection):
-        compiled = compile(spec, lambda source: kafka.read(spark, source, connection, batch=config.batch))
+        compiled = compile(spec, lambda read: inputs.of(read, connection, config).records(spark))
         run.own_topics(connection, spec)
         places = run.places(spec, config, connection)
         if places.outbox is not None:

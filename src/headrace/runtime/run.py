@@ -15,37 +15,41 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from headrace import jars, private
-from headrace.broker import connect, embedded, groups, peek, topics
+from headrace.broker import connect, embedded, groups, topics
 from headrace.broker.client import Connection
-from headrace.config import Config, size
+from headrace.config import Config
 from headrace.effects import outbox
 from headrace.effects.dispatch import Dispatcher
 from headrace.effects.effect import Effect
-from headrace.errors import BrokerError, PlanError, RunError, TopicError
+from headrace.errors import BrokerError, PlanError, RunError
 from headrace.plan import durations
 from headrace.plan import realtime as plan_realtime
 from headrace.plan.nodes import Aggregate, Read, walk
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import display as displays
-from headrace.runtime import failures, gaps, incarnations, ownership, state
+from headrace.runtime import failures, gaps, incarnations, ownership, sharing, state
 from headrace.runtime.display import Display
+from headrace.runtime.events import BatchDone, Event, Listener, Listeners, Started, Stopped
+from headrace.runtime.handle import Run
 from headrace.runtime.order import waves
 from headrace.runtime.ownership import Lease
 from headrace.runtime.progress import Batch, Offsets, Total
-from headrace.runtime.stop import Stop, Stopped, Task
+from headrace.runtime.services import Effects, Service, Services
+from headrace.runtime.stop import Interrupted, Stop, Task
 from headrace.runtime.supervise import Clock, Job, Supervisor
 from headrace.sinks.files import Files
-from headrace.sources import kafka as kafka_source
 from headrace.spark import child, ends, jvm, realtime
 from headrace.spark.cluster import Cluster, cores
 from headrace.spark.compile import Compiled, compile, explain
+from headrace.spark.read import inputs
+from headrace.spark.read.input import Input
 from headrace.spark.session import THROUGHPUT, session
 
 if TYPE_CHECKING:
     from headrace.app import App
 
 Mode = Literal["batches", "realtime"]
-_TICK = 0.2
+Say = Callable[[str], None]
 _LARGE = {"max.message.bytes": str(100 << 20)}
 
 
@@ -55,7 +59,7 @@ class Summary:
 
     totals: tuple[Total, ...]
     complete: bool = True
-    """False if it was stopped by a signal."""
+    """False if it was stopped, by a signal or `stop()`."""
 
 
 def run(
@@ -65,8 +69,58 @@ def run(
     mode: Mode = "batches",
     flags: Mapping[str, Any] | None = None,
     display: Display | None = None,
+    on_event: Listener | None = None,
     debug: bool = False,
 ) -> Summary:
+    """Starts it and waits for its end; signals stop it."""
+    stop = Stop()
+    with stop.signals():
+        shown = display or displays.choose(app.name)
+        try:
+            summary = launch(
+                app, until=until, mode=mode, flags=flags, display=shown, on_event=on_event, debug=debug, stop=stop
+            ).wait()
+        except (KeyboardInterrupt, SystemExit):
+            # The second signal.
+            child.kill()
+            raise
+    if until is not None and stop.is_set() and not summary.complete:
+        # A program that goes on after it must not take this for done.
+        raise SystemExit(stop.exit_code)
+    return summary
+
+
+def launch(
+    app: App,
+    *,
+    until: Literal["now"] | None = None,
+    mode: Mode = "batches",
+    flags: Mapping[str, Any] | None = None,
+    display: Display | None = None,
+    on_event: Listener | None = None,
+    debug: bool = False,
+    stop: Stop | None = None,
+) -> Run:
+    """Starts an application in a thread. Mistakes in the program or its settings are raised here, the rest by `wait()`."""
+    shown = display or displays.Background()
+    try:
+        specs = _specs(app, until, mode)
+        config, stop = Config.load(flags), stop or Stop()
+        listeners = Listeners(shown, *([on_event] if on_event else []))
+        return Run.of(
+            app.name,
+            config.state,
+            stop,
+            listeners,
+            body=lambda: _Application(app.name, specs, config, until, mode, listeners, stop, debug).run(),
+            close=shown.close,
+        )
+    except BaseException:
+        shown.close()
+        raise
+
+
+def _specs(app: App, until: str | None, mode: str) -> tuple[QuerySpec, ...]:
     if until not in (None, "now"):
         raise PlanError(f"until={until!r} is not known", fix='until is "now" or left out')
     if mode not in ("batches", "realtime"):
@@ -76,51 +130,63 @@ def run(
         if until is not None:
             raise PlanError("real-time mode never ends, so it can't run until now", fix="leave one of the two out")
         specs = plan_realtime.queries(specs)
-    config = Config.load(flags)
-    shown = display or displays.choose(app.name)
-    stop = Stop()
-    try:
+    return specs
+
+
+@dataclass(frozen=True, slots=True)
+class _Application:
+    """What holds an application's state, broker and Spark while its queries run."""
+
+    name: str
+    specs: Sequence[QuerySpec]
+    config: Config
+    until: Literal["now"] | None
+    mode: Mode
+    listeners: Listeners
+    stop: Stop
+    debug: bool
+
+    def run(self) -> Stopped:
         with (
-            stop.signals(),
-            ownership.owned(config.state, app.name, shown.say) as lock,
-            _using_broker(config, app.name),
+            ownership.owned(self.config.state, self.name, self.listeners.say) as lock,
+            sharing.using(self.name, _settings(self.config, self.mode)) as user,
+            _using_broker(self.config, self.name),
             ExitStack() as stack,
         ):
-            leases: list[Lease] = []
-
-            def ready(connection: Connection) -> None:
-                _require_topics(connection, specs)
-                if (lease := stack.enter_context(_leased(config, connection, specs[0]))) is not None:
-                    leases.append(lease)
-
             try:
-                spark, connection = start(app.name, config, shown, mode, stop=stop, lock=lock, ready=ready)
-                shown.say(f"{app.name}: {len(specs)} {'query' if len(specs) == 1 else 'queries'}, broker {connection.address}")
-                check = leases[0].check if leases else lambda: None
-                summary = _Runner(spark, config, connection, mode, shown, stop, debug, check).run(specs, until)
-            except Stopped:
-                summary = _nothing(specs)
+                summary = self._summary(lock, user, stack)
+            except Interrupted:
+                summary = _nothing(self.specs)
             except jvm.GONE as e:
-                if not stop.is_set():
+                if not self.stop.is_set():
                     raise RunError(
                         f"Spark stopped: its process ended ({type(e).__name__})",
-                        fix=f"the end of {_log(config, app.name)} says more; started again, "
+                        fix=f"the end of {sharing.log(_log(self.config, self.name))} says more; started again, "
                         "the application goes on where it was",
                     ) from e
                 # Whoever stops us may well stop all of our processes at once.
-                summary = _nothing(specs)
-        if stop.is_set():
-            shown.say(f"{app.name} stopped" + ("" if summary.complete or until is None else " before it had read all"))
-    except (KeyboardInterrupt, SystemExit):
-        # The second signal.
-        child.kill()
-        raise
-    finally:
-        shown.close()
-    if until is not None and stop.is_set() and not summary.complete:
-        # A program that goes on after it must not take this for done.
-        raise SystemExit(stop.exit_code)
-    return summary
+                summary = _nothing(self.specs)
+        unfinished = self.until is not None and not summary.complete
+        return Stopped(self.name, summary, asked=self.stop.is_set(), unfinished=unfinished)
+
+    def _summary(self, lock: int | None, user: sharing.User, stack: ExitStack) -> Summary:
+        leases: list[Lease] = []
+
+        def ready(connection: Connection) -> None:
+            _prepare(connection, self.config, self.specs)
+            if (lease := stack.enter_context(_leased(self.config, connection, self.specs[0]))) is not None:
+                leases.append(lease)
+
+        say = self.listeners.say
+        spark, connection = start(user, self.config, say, self.mode, stop=self.stop, lock=lock, ready=ready)
+        self.listeners(Started(self.name, tuple(spec.name for spec in self.specs), connection.address))
+        check = leases[0].check if leases else lambda: None
+        runner = _Runner(spark, self.config, connection, self.mode, self.listeners, self.stop, self.debug, check)
+        return runner.run(self.specs, self.until)
+
+
+def _settings(config: Config, mode: Mode) -> sharing.Settings:
+    return sharing.Settings(mode, config.master, config.driver_memory)
 
 
 def _nothing(specs: Sequence[QuerySpec]) -> Summary:
@@ -136,9 +202,9 @@ def _using_broker(config: Config, name: str) -> AbstractContextManager[None]:
 
 
 def start(
-    name: str,
+    user: sharing.User,
     config: Config,
-    display: Display,
+    say: Say,
     mode: Mode = "batches",
     *,
     stop: Stop,
@@ -147,58 +213,62 @@ def start(
 ) -> tuple[SparkSession, Connection]:
     """The broker and Spark each take seconds to start, so they start together; `ready` need not wait for Spark."""
 
-    def say(text: str) -> None:
+    def unless_stopped(text: str) -> None:
         if not stop.is_set():
-            display.say(text)
+            say(text)
 
     Cluster.of(config).check(config.master)
     private.folder(config.home)
     at_once, running = mode == "realtime", child.running()
     more = {"spark.hadoop.headrace.private": config.state, **(realtime.settings(config.master) if at_once else {})}
-    display.say("starting Spark ...")
-    spark = Task(
-        lambda: session(
-            f"headrace-{name}",
+    log = _log(config, user.app)
+    say("starting Spark ...")
+
+    def spark_session() -> SparkSession:
+        return session(
+            f"headrace-{user.app}",
             master=realtime.master(config.master) if at_once else config.master,
             memory=config.driver_memory,
             jars=tuple(jars.connector_jars()),
-            log=_log(config, name),
+            log=log,
             java_options=() if at_once else THROUGHPUT,
             executors=Cluster.of(config),
             more=more,
             held=lock,
         )
-    )
+
+    spark = Task(lambda: sharing.session(user, log, spark_session))
     try:
-        connection = Task(lambda: connect.connect(config, say)).wait(stop)
+        connection = Task(lambda: connect.connect(config, unless_stopped)).wait(stop)
         ready(connection)
         found = spark.wait(stop)
     except BaseException:
         if not running:
-            spark.give_up(child.kill)
+            spark.give_up(partial(sharing.give_up, user))
         raise
     jvm.adopt(found)
     return found, connection
 
 
-def _require_topics(connection: Connection, specs: Sequence[QuerySpec]) -> None:
+def _prepare(connection: Connection, config: Config, specs: Sequence[QuerySpec]) -> None:
     """What is read must be there, unless the application itself writes it."""
     written = {topic for spec in specs for route in spec.routes for topic in route}
-    for read in dict.fromkeys(source for spec in specs for source in spec.sources if source.topic not in written):
-        try:
-            topics.require(connection, read.topic)
-        except TopicError as e:
-            raise TopicError(e.message, where=read.where, fix=e.fix) from e
+    for read in dict.fromkeys(source for spec in specs for source in spec.sources):
+        inputs.of(read, connection, config).prepare(written)
 
 
 @contextmanager
 def alone(spec: QuerySpec, config: Config, display: Display) -> Generator[tuple[SparkSession, Connection]]:
     """For a command that changes what a query has kept: no run of its application meanwhile."""
-    with ownership.owned(config.state, spec.app, display.say) as lock, ExitStack() as stack:
+    with (
+        ownership.owned(config.state, spec.app, display.say) as lock,
+        sharing.using(spec.app, _settings(config, "batches")) as user,
+        ExitStack() as stack,
+    ):
         yield start(
-            spec.app,
+            user,
             config,
-            display,
+            display.say,
             stop=Stop(),
             lock=lock,
             ready=lambda connection: stack.enter_context(_leased(config, connection, spec)),
@@ -235,14 +305,14 @@ class _Runner:
     config: Config
     connection: Connection
     mode: Mode
-    display: Display
+    listeners: Listeners
     stop: Stop
     debug: bool
     check_owner: Callable[[], None] = lambda: None
     """Raises if the state is not ours any more."""
     ids: dict[str, str] = field(default_factory=dict[str, str])
     """Of all topics of the queries, as they were compared with the checkpoints."""
-    _limits: dict[str, int] = field(default_factory=dict[str, int])
+    _opened: dict[Read, Input] = field(default_factory=dict[Read, Input])
 
     def run(self, specs: Sequence[QuerySpec], until: Literal["now"] | None) -> Summary:
         at_once = self.mode == "realtime"
@@ -252,7 +322,7 @@ class _Runner:
         root = self.config.state
         self.ids.update(self._topic_ids(specs))
         for note in state.check(self.spark, root, specs, layouts, self.ids):
-            self.display.say(note)
+            self.say(note)
         self._topics(specs)
         # Those that were there before keep the ids that were compared with the checkpoint.
         self.ids.update({**self._topic_ids(specs), **self.ids})
@@ -262,13 +332,16 @@ class _Runner:
         self._check_outbox(compiled.values())
         try:
             with (
-                self._effects(specs, wait=until is not None) as check_effects,
+                Services(self._services(specs), self.stop) as services,
                 incarnations.Watch(self.connection, specs, self.ids) as watch,
             ):
-                self._supervise(specs, jobs, until, lambda: (check_effects(), watch.check(), self.check_owner()))
+                if until is not None:
+                    services.drain("feeds")
+                self._supervise(specs, jobs, until, lambda: (services.check(), watch.check(), self.check_owner()))
                 if until is not None:
                     # A query without new records has compared nothing.
                     watch.look()
+                    services.drain("follows")
         finally:
             self._close(specs)
         return Summary(tuple(job.total for job in jobs), complete=all(job.done for job in jobs))
@@ -282,13 +355,12 @@ class _Runner:
 
         if self.stop.is_set():
             return
-        progress = _GroupProgress(self.connection, specs, self.display)
+        self.listeners.first(_GroupProgress(self.connection, specs, self.say))
         for wave in waves(specs) if until else [specs]:
             Supervisor(
                 [job for job in jobs if job.spec in wave],
-                self.display,
+                self.listeners,
                 self.stop,
-                on_batch=progress.batch,
                 before_restart=self._reconnect,
                 watch=watch,
                 clock=Clock(partial(jvm.pulse, self.spark), partial(jvm.last_pulse, self.spark)),
@@ -321,41 +393,41 @@ class _Runner:
             finally:
                 jvm.unregister_sink(self.spark, query.spec.id)
 
-    @contextmanager
-    def _effects(self, specs: Sequence[QuerySpec], *, wait: bool) -> Generator[Callable[[], None]]:
-        """Sends what the queries put into the outbox; with `wait`, all that is due is sent before it ends.
-
-        Gives what raises an error if nothing is sent any more.
-        """
+    def _services(self, specs: Sequence[QuerySpec]) -> list[Service]:
+        """What runs beside these queries."""
         effects = [sink for spec in specs for sink in spec.sinks if isinstance(sink, Effect)]
         if not effects:
-            yield lambda: None
-            return
-        dispatcher = Dispatcher(outbox.path(self.config.state, specs[0].app), effects, say=self.display.say)
-        dispatcher.start()
-        try:
-            yield dispatcher.check
-            while wait and not self.stop.is_set() and not dispatcher.wait_idle(timeout=_TICK):
-                pass
-        finally:
-            dispatcher.stop()
+            return []
+        return [Effects(Dispatcher(outbox.path(self.config.state, specs[0].app), effects, say=self.say))]
+
+    def say(self, text: str) -> None:
+        self.listeners.say(text)
 
     def _topic_ids(self, specs: Sequence[QuerySpec]) -> dict[str, str]:
-        return topics.ids(self.connection, {topic for spec in specs for topic in incarnations.of(spec)})
+        own = topics.ids(self.connection, {topic for spec in specs for topic in incarnations.written(spec)})
+        for read in self._inputs(specs).values():
+            own.update(read.identities())
+        return own
+
+    def _inputs(self, specs: Sequence[QuerySpec]) -> dict[Read, Input]:
+        return {source: self._input(source) for spec in specs for source in spec.sources}
+
+    def _input(self, read: Read) -> Input:
+        if read not in self._opened:
+            self._opened[read] = inputs.of(read, self.connection, self.config)
+        return self._opened[read]
 
     def _topics(self, specs: Sequence[QuerySpec]) -> None:
         """What is written is created."""
         written = {topic: spec for spec in specs for route in spec.routes for topic in route}
         for note in self._short_histories(specs, written):
-            self.display.say(note)
+            self.say(note)
         for topic, spec in written.items():
             if topics.ensure(self.connection, topic, config=_topic_config(spec) if topic in spec.topics else {}):
-                self.display.say(f"created the topic {topic}")
-        for read in dict.fromkeys(source for spec in specs for source in spec.sources if source.by_log):
-            try:
-                topics.require_log_time(self.connection, read.topic)
-            except TopicError as e:
-                raise TopicError(e.message, where=read.where, fix=e.fix) from e
+                self.say(f"created the topic {topic}")
+        # Those that it has made just now, too.
+        for read in self._inputs(specs).values():
+            read.prepare(())
         own_topics(self.connection, specs[0])
 
     def _short_histories(self, specs: Sequence[QuerySpec], written: Collection[str]) -> Iterator[str]:
@@ -363,9 +435,9 @@ class _Runner:
         for node in (node for spec in specs for node in walk(spec.node)):
             if not isinstance(node, Aggregate) or node.window is None:
                 continue
-            for topic in {below.topic for below in walk(node) if isinstance(below, Read)} - set(written):
-                kept = topics.retention(self.connection, topic)
-                if kept is not None and node.window.size > kept * 1000:
+            reads = [self._input(below) for below in walk(node) if isinstance(below, Read)]
+            for topic, kept in {name: kept for read in reads for name, kept in read.kept().items()}.items():
+                if topic not in written and node.window.size > kept * 1000:
                     yield (
                         f"the window at {node.where.file}:{node.where.line} is longer than the topic {topic!r} keeps its "
                         f"records ({durations.text(kept * 1000)}): without its state it could not be computed again\n"
@@ -374,39 +446,30 @@ class _Runner:
 
     def _realtime(self, specs: Sequence[QuerySpec]) -> None:
         """All slots are held at once and for long: say how many, and that news of them are rare."""
-        read = {source.topic for spec in specs for source in spec.sources}
-        partitions = {topic: topics.require(self.connection, topic) for topic in read}
+        partitions = {read: found.partitions() for read, found in self._inputs(specs).items()}
         needed = realtime.slots(specs, partitions, cores(self.config.master))
         realtime.check_slots(self.spark, needed)
         every = durations.text(self._realtime_batch())
-        self.display.say(f"real-time mode: immediate results, a checkpoint and progress every {every}; {needed} Spark slots")
+        self.say(f"real-time mode: immediate results, a checkpoint and progress every {every}; {needed} Spark slots")
 
     def _realtime_batch(self) -> int:
         """In microseconds."""
         return durations.parse(self.config.realtime_batch) or 0
 
     def _read(self, source: Read) -> DataFrame:
-        batch = None if self.mode == "realtime" else self._most(source.topic)
-        return kafka_source.read(self.spark, source, self.connection, batch=batch)
-
-    def _most(self, topic: str) -> int:
-        """How many records of a topic go into one batch: as many as `batch` says, and as `batch_bytes` has room for."""
-        if topic not in self._limits:
-            average = peek.average_size(self.connection, topic)
-            self._limits[topic] = min(self.config.batch, max(size(self.config.batch_bytes) // max(average, 1), 1))
-        return self._limits[topic]
+        return self._input(source).records(self.spark, realtime=self.mode == "realtime")
 
     def _job(self, query: Compiled, until: Literal["now"] | None) -> Job:
         at_once, spec = self.mode == "realtime", query.spec
         place = state.location(self.config.state, spec)
         for note in gaps.register(self.spark, spec, place):
-            self.display.say(note)
+            self.say(note)
 
         def start() -> StreamingQuery:
-            writer = self._writer(query).queryName(spec.name).option("checkpointLocation", place)
+            writer = self._writer(query).queryName(spec.id).option("checkpointLocation", place)
             if self._by_kernel(spec):
                 for note in jvm.begin_sink(self.spark, spec.id, place):
-                    self.display.say(failures.cache_note(note, spec))
+                    self.say(failures.cache_note(note, spec))
             try:
                 if at_once:
                     return realtime.trigger(writer, self._realtime_batch()).start()
@@ -419,7 +482,7 @@ class _Runner:
     def _writer(self, query: Compiled) -> DataStreamWriter:
         spec = query.spec
         ends.register(query, places(spec, self.config, self.connection))
-        ids = {topic: self.ids[topic] for topic in incarnations.of(spec)}
+        ids = {topic: id for topic, id in self.ids.items() if incarnations.of(spec, topic)}
         jvm.expect_topics(self.spark, spec.id, self.connection.java(), ids, planned=not self._by_kernel(spec))
         for sink in query.spec.sinks:
             if isinstance(sink, Files):
@@ -440,22 +503,20 @@ class _Runner:
                 jvm.bury(self.spark, query.spec.id, batch)
             except RunError as e:
                 # They are kept; the next batch tries again.
-                self.display.say(f"query {query.spec.name!r}: {e.message}")
+                self.say(f"query {query.spec.name!r}: {e.message}")
         return 0 if query.letters is None else query.letters.oversized(batch)
 
     def _watch(self) -> None:
         """Clients wait minutes for a broker that is gone; the embedded one is ours to start again at once."""
         if self.config.embedded and not embedded.status(self.config).running:
-            self.display.say("the embedded broker has stopped: starting it again")
-            embedded.revive(self.config, self.display.say)
+            self.say("the embedded broker has stopped: starting it again")
+            embedded.revive(self.config, self.say)
 
     def _reconnect(self) -> None:
         """A broker that can't be reached is the likeliest cause of a failure."""
         try:
-            if self.config.embedded:
-                address = embedded.revive(self.config, self.display.say)
-            else:
-                address = connect.resolve(self.config, self.display.say)
+            bring_back = embedded.revive if self.config.embedded else connect.resolve
+            address = bring_back(self.config, self.say)
         except BrokerError as e:
             raise RunError(e.message, fix=e.fix) from e
         if address != self.connection.address:
@@ -467,23 +528,26 @@ class _Runner:
 class _GroupProgress:
     """Commits progress to the consumer group named after the application, so that Kafka's tools show its lag."""
 
-    def __init__(self, connection: Connection, specs: Sequence[QuerySpec], display: Display) -> None:
+    def __init__(self, connection: Connection, specs: Sequence[QuerySpec], say: Say) -> None:
         self._connection = connection
         self._group = specs[0].app
-        self._display = display
+        self._say = say
         self._offsets: dict[str, Offsets] = {spec.name: {} for spec in specs}
-        self._readers = {
-            source.topic: {spec.name for spec in specs if source in spec.sources} for spec in specs for source in spec.sources
-        }
+        self._sources = {spec.name: [source.source for source in spec.sources] for spec in specs}
         self._committed: Offsets = {}
         self._refused = False
 
-    def batch(self, batch: Batch) -> None:
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, BatchDone):
+            self._batch(event.batch)
+
+    def _batch(self, batch: Batch) -> None:
         self._offsets[batch.query] = batch.offsets
         # Of several queries that read a partition the slowest counts: what is committed has been read by all of them.
         reached: Offsets = {}
         for place in batch.offsets:
-            by = [self._offsets[name].get(place) for name in self._readers.get(place[0], ())]
+            readers = [name for name, sources in self._sources.items() if any(source.reads(place[0]) for source in sources)]
+            by = [self._offsets[name].get(place) for name in readers]
             offsets = [offset for offset in by if offset is not None]
             if len(offsets) == len(by):
                 reached[place] = min(offsets)
@@ -493,7 +557,7 @@ class _GroupProgress:
         except BrokerError as e:
             # Only tools look at it; Spark's checkpoint is what counts.
             if not self._refused:
-                self._display.say(f"progress is not shown in the consumer group {self._group}: {e.message}")
+                self._say(f"progress is not shown in the consumer group {self._group}: {e.message}")
             self._refused = True
         else:
             self._committed.update(changed)

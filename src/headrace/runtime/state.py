@@ -102,12 +102,12 @@ def disown(spark: SparkSession, root: str, spec: QuerySpec, names: Collection[st
 
 def _manifest(spec: QuerySpec, layouts: Layouts, topic_ids: Mapping[str, str]) -> dict[str, Any]:
     return {
-        "reads": [f"{source.topic}{_clock(source, spec)}" for source in spec.sources],
+        "reads": [f"{source.label}{_clock(source, spec)}" for source in spec.sources],
         "keeps": list(spec.state),
         "layout": list(layouts[spec.name][0]),
         "types": list(layouts[spec.name][1]),
         "writes": list(spec.writes),
-        "topics": {source.topic: topic_ids[source.topic] for source in spec.sources if source.topic in topic_ids},
+        "topics": {topic: id for topic, id in topic_ids.items() if spec.reads(topic)},
         "marks": topic_ids.get(spec.marks, ""),
     }
 
@@ -197,7 +197,7 @@ def recreated(spec: QuerySpec, topic: str) -> StateError:
             where=spec.where,
             fix=f"write it all again: {reset_command(spec)}",
         )
-    source = next((source for source in spec.sources if source.topic == topic), None)
+    source = next((source for source in spec.sources if source.source.reads(topic)), None)
     return StateError(
         f"the topic {topic!r} is not the one that query {spec.name!r} has read: it was deleted and created again",
         where=source.where if source else spec.where,

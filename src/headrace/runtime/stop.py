@@ -14,7 +14,7 @@ _TICK = 0.1
 _TRIES = 20
 
 
-class Stopped(Exception):
+class Interrupted(Exception):
     """The run was asked to stop before it had begun."""
 
 
@@ -72,7 +72,7 @@ class Task(Generic[T]):
         while not stop.is_set():
             with suppress(TimeoutError):
                 return self._result.result(_TICK)
-        raise Stopped
+        raise Interrupted
 
     def give_up(self, end: Callable[[], None]) -> None:
         """Its result is not wanted any more; `end` ends what it has begun."""

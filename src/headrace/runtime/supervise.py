@@ -12,9 +12,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from headrace.errors import BrokerError, RunError
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import failures, progress
-from headrace.runtime.display import Display
+from headrace.runtime.events import BatchDone, Listener, Note, Restarting
 from headrace.runtime.pace import Pace, still_open
-from headrace.runtime.progress import Batch, Total
+from headrace.runtime.progress import Total
 from headrace.spark import jvm
 
 _TICK = 0.2
@@ -55,9 +55,8 @@ class Supervisor:
     """Runs jobs until they end, `stop` is set, or one fails for good."""
 
     jobs: Sequence[Job]
-    display: Display
+    emit: Listener
     stop: threading.Event
-    on_batch: Callable[[Batch], None] = lambda batch: None
     before_restart: Callable[[], None] = lambda: None
     watch: Callable[[], None] = lambda: None
     clock: Clock = field(default_factory=lambda: Clock())
@@ -108,10 +107,9 @@ class Supervisor:
             batch = replace(batch, held_by=job.pace.slowest(), newest=dict(job.pace.newest))
             job.seen, job.failed = batch.batch, 0
             job.total = job.total.plus(batch)
-            self.on_batch(batch)
             if batch.problem:
-                self.display.say(f"query {batch.query!r}: the account of batch {batch.batch} does not close: {batch.problem}")
-            self.display.batch(batch, job.total)
+                self.emit(Note(f"query {batch.query!r}: the account of batch {batch.batch} does not close: {batch.problem}"))
+            self.emit(BatchDone(batch, job.total))
 
     def _pulse(self, job: Job, query: StreamingQuery) -> None:
         """A long batch is no silence, and neither is the time before a query has looked for the first time."""
@@ -133,13 +131,13 @@ class Supervisor:
 
     def _failed(self, job: Job, verdict: failures.Verdict, trace: str) -> None:
         if self.debug:
-            self.display.say(trace)
+            self.emit(Note(trace))
         if verdict.lasting or job.failed >= len(_BACKOFF):
             raise verdict.error
         wait = _BACKOFF[job.failed]
         job.query, job.failed, job.due = None, job.failed + 1, time.monotonic() + wait
         job.total = replace(job.total, restarts=job.total.restarts + 1)
-        self.display.say(f"{verdict.error}\n  restarting in {wait:g} s (try {job.failed} of {len(_BACKOFF)})")
+        self.emit(Restarting(job.spec.name, verdict.error, wait, job.failed, len(_BACKOFF)))
 
     def _restart(self, job: Job) -> None:
         try:

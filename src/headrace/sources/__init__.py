@@ -1,1 +1,15 @@
-"""Where records come from; one file a system. Each gives the columns of Spark's Kafka source."""
+"""Where records come from; one file a system. A topic's name is short for `kafka(name)`."""
+
+from typing import TYPE_CHECKING
+
+from headrace.sources.custom import Reader, Record, custom
+from headrace.sources.kafka import kafka
+
+__all__ = ["Reader", "Record", "custom", "kafka"]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        from headrace.plan import habits, spelling
+
+        raise spelling.missing("hr.sources", name, __all__, habits.SOURCES)

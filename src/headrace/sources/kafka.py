@@ -1,27 +1,201 @@
-"""Records of a topic, with the fetch sizes that make Spark's Kafka source fast (docs/performance.md)."""
+"""Topics of Kafka."""
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal, cast
 
-from headrace.broker.client import Connection
-from headrace.plan.nodes import Read
+from headrace.errors import PlanError, Where
+from headrace.plan import checks, spelling
+from headrace.plan.callsite import call_site
+from headrace.plan.nodes import Read, Source
 
-# More at a time is not faster: it lives until the garbage collector has moved it twice, and then it goes through the heap.
-FETCH = {"kafka.max.poll.records": "5000", "kafka.max.partition.fetch.bytes": "2097152"}
-IN_BATCHES = {"kafka.fetch.min.bytes": "262144", "kafka.fetch.max.wait.ms": "20"}
-AT_ONCE = {"kafka.fetch.min.bytes": "1"}
+HEADERS = "_headers"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NOT_OURS = r"(?!headrace\.|__)"
+"""A pattern never matches the topics that Headrace and Kafka make for themselves."""
 
 
-def read(spark: SparkSession, source: Read, connection: Connection, *, batch: int | None) -> DataFrame:
-    """`batch` is the most records of a micro-batch; None stands for real-time mode, which knows no such bound."""
-    fetch = AT_ONCE if batch is None else {**IN_BATCHES, "maxOffsetsPerTrigger": str(batch)}
-    return (
-        spark.readStream.format("kafka")
-        .options(**connection.spark(), **FETCH, **fetch)
-        .option("kafka.isolation.level", "read_committed")
-        .option("subscribe", source.topic)
-        .option("startingOffsets", source.start)
-        .option("failOnDataLoss", "true")
-        .load()
+@dataclass(frozen=True, slots=True)
+class At:
+    """From the first record that is not older than this, in microseconds since 1970."""
+
+    time: int
+
+    def __str__(self) -> str:
+        return (_EPOCH + timedelta(microseconds=self.time)).isoformat(sep=" ").removesuffix("+00:00")
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """From these offsets on: topic, partition, offset. Partitions that are not named are read from their beginning."""
+
+    places: tuple[tuple[str, int, int], ...]
+
+    def __str__(self) -> str:
+        return ", ".join(f"{topic}-{partition} {offset}" for topic, partition, offset in self.places)
+
+
+Start = Literal["earliest", "latest"] | At | Offsets
+StartArgument = str | datetime | Mapping[int, int] | Mapping[str, Mapping[int, int]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kafka(Source):
+    """See `kafka`."""
+
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None
+    start: Start = "earliest"
+    headers: bool = False
+
+    @property
+    def label(self) -> str:
+        return ", ".join(self.topics) if self.pattern is None else self.pattern
+
+    @property
+    def title(self) -> str:
+        if self.pattern is not None:
+            return f"the topics that match {self.pattern!r}"
+        return f"the topic{'s' if len(self.topics) > 1 else ''} {' and '.join(map(repr, self.topics))}"
+
+    @property
+    def regex(self) -> str | None:
+        """What the names of topics must match as a whole; None if they are named one by one."""
+        return None if self.pattern is None else f"{_NOT_OURS}(?:{self.pattern})"
+
+    def reads(self, topic: str) -> bool:
+        return topic in self.topics if self.regex is None else re.fullmatch(self.regex, topic) is not None
+
+    def check(self, read: Read) -> None:
+        if read.kind == "table" and read.version is None and len(self.topics) != 1:
+            raise PlanError(
+                f"the table {self.label!r} reads several topics, and between their records there is no order",
+                where=read.where,
+                fix="name the column that tells which row is newer: version=…",
+            )
+        if read.kind == "table" and self.start != "earliest":
+            raise PlanError(
+                f"the table {self.label!r} would lack the rows that are older than its start",
+                where=read.where,
+                fix="leave start= out: a table is all of its topic",
+            )
+        if read.kind == "table" and self.headers:
+            raise PlanError("headers=True is for streams", where=read.where, fix="leave it out, or read the topic as a stream")
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        return (HEADERS,) if self.headers else ()
+
+    @property
+    def skips(self) -> str | None:
+        if self.start == "earliest":
+            return None
+        if self.start == "latest":
+            return f'{self.label}, which has start="latest", only from its end: what was read of it is lost'
+        return f'{self.label}, which has start="{self.start}", only from there: what was read before that is lost'
+
+    @property
+    def known_as(self) -> tuple[object, object]:
+        read = self.topics[0] if len(self.topics) == 1 else self.pattern or self.topics
+        return (read, HEADERS) if self.headers else read, self.start
+
+
+@spelling.arguments
+def kafka(
+    topic: str | Sequence[str] | None = None,
+    *,
+    pattern: str | None = None,
+    start: StartArgument = "earliest",
+    headers: bool = False,
+) -> Kafka:
+    """Reads a topic, several (a list), or all whose names match a pattern: `kafka(pattern="trades-.*")`.
+
+    Topics that match later join in while it runs; `_topic` says which topic an event is from. `start` is where the first run
+    starts: "earliest", "latest", a time (a datetime, or ISO text, UTC unless it says otherwise), or offsets per partition:
+    `{0: 1200, 1: 1187}`, for several topics `{"trades": {0: 1200}}`. With `headers`, the column `_headers` has the headers of
+    each record: an array of structs of `key` and `value`.
+    """
+    where = call_site().where
+    if (topic is None) == (pattern is None):
+        raise PlanError("kafka() takes a topic or a pattern, one of them", where=where, fix='write kafka("trades")')
+    names = () if topic is None else (topic,) if isinstance(topic, str) else tuple(topic)
+    if topic is not None and not names:
+        raise PlanError("kafka() was given no topic", where=where, fix='write kafka("trades")')
+    for name in names:
+        checks.topic(name, where)
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise PlanError(f"the topic {twice!r} is named twice", where=where, fix="name it once")
+    if pattern is not None:
+        _pattern(pattern, where)
+    return Kafka(topics=names, pattern=pattern, start=_start(start, names, where), headers=headers)
+
+
+def _pattern(pattern: object, where: Where) -> None:
+    try:
+        re.compile(pattern if isinstance(pattern, str) else "(")
+    except re.error as e:
+        raise PlanError(
+            f"{pattern!r} is not a regular expression: {e}", where=where, fix='write for example pattern="trades-.*"'
+        ) from None
+
+
+def _start(start: object, names: tuple[str, ...], where: Where) -> Start:
+    match start:
+        case "earliest" | "latest" as known:
+            return cast('Literal["earliest", "latest"]', known)
+        case str():
+            try:
+                return _at(datetime.fromisoformat(start))
+            except ValueError:
+                pass
+        case datetime():
+            return _at(start)
+        case Mapping():
+            return _offsets(cast("Mapping[object, object]", start), names, where)
+        case _:
+            pass
+    raise PlanError(
+        f"start={start!r} is not known",
+        where=where,
+        fix='start is "earliest", "latest", a time such as "2026-01-31 12:00", or offsets per partition: {0: 1200, 1: 1187}',
     )
+
+
+def _at(time: datetime) -> At:
+    aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+    return At((aware - _EPOCH) // timedelta(microseconds=1))
+
+
+def _offsets(start: Mapping[object, object], names: tuple[str, ...], where: Where) -> Offsets:
+    """`{0: 12}` of the one topic, or `{"trades": {0: 12}}`."""
+    by_topic = all(isinstance(key, str) for key in start)
+    if not by_topic and len(names) != 1:
+        raise PlanError("offsets of several topics are given by topic", where=where, fix='write start={"trades": {0: 1200}}')
+    topics = start if by_topic else {names[0]: start}
+    places: list[tuple[str, int, int]] = []
+    for topic, partitions in topics.items():
+        if topic not in names:
+            raise PlanError(f"start= names the topic {topic!r}, which is not read", where=where, fix=_read(names))
+        for partition, offset in cast("Mapping[object, object]", partitions).items() if isinstance(partitions, Mapping) else ():
+            if not _whole(partition) or not _whole(offset):
+                raise PlanError(
+                    f"start={{{partition!r}: {offset!r}}} is not a partition and an offset",
+                    where=where,
+                    fix="both are whole numbers, 0 or more",
+                )
+            places.append((cast(str, topic), cast(int, partition), cast(int, offset)))
+    if not places:
+        raise PlanError("start= names no offset", where=where, fix="write start={0: 1200}, or leave it out")
+    return Offsets(tuple(sorted(places)))
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _read(names: tuple[str, ...]) -> str:
+    return f"it reads: {', '.join(names)}" if names else "with a pattern, start is a time, earliest or latest"

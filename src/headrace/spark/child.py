@@ -23,6 +23,11 @@ def running() -> bool:
     return _jvm is not None and _jvm.poll() is None
 
 
+def ended() -> bool:
+    """Whether there was one that is no more; `kill` lets another follow."""
+    return _jvm is not None and _jvm.poll() is not None
+
+
 @contextmanager
 def started(log: Path, held: int | None) -> Generator[None]:
     """What starts in here writes to the log, and holds this file; it is killed if we are interrupted."""

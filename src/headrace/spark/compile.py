@@ -40,6 +40,7 @@ from headrace.plan.queries import QuerySpec
 from headrace.spark import account, encode, functions, holdable, joins, jvm, lanes, tables, windows
 from headrace.spark.columns import column
 from headrace.spark.decode import ADVANCE, decode, fields_of
+from headrace.spark.encode import Encoding
 from headrace.spark.guard import Guard
 from headrace.spark.tables import Kernel, Steps, Table
 
@@ -63,9 +64,9 @@ class Compiled:
     @cached_property
     def records(self) -> DataFrame:
         """Key, value and topic, for a sink that knows topics only; what goes elsewhere has a topic of that name."""
-        found = encode.records(self.rows, self.spec.node, self.spec.writes[: len(self.spec.to)])
+        found = encode.records(self.rows, Encoding.of(self.spec, self.spec), self.spec.writes[: len(self.spec.to)])
         for late, write in zip(self.lates, self.spec.late, strict=True):
-            found = found.union(encode.records(late, write.node, (write.label,)))
+            found = found.union(encode.records(late, Encoding.of(write, self.spec), (write.label,)))
         return found
 
     @property
@@ -73,9 +74,9 @@ class Compiled:
         """For the kernel's sink."""
         row = self.row if self.spec.sinks else None
         id = next((sink.row_id for sink in self.spec.sinks if sink.row_id is not None), None)
-        found = encode.lines(self.rows, self.spec.node, 0, row, id)
+        found = encode.lines(self.rows, Encoding.of(self.spec, self.spec), 0, row, id)
         for number, (late, write) in enumerate(zip(self.lates, self.spec.late, strict=True), 1):
-            found = found.union(encode.lines(late, write.node, number, row))
+            found = found.union(encode.lines(late, Encoding.of(write, self.spec), number, row))
         return found
 
     @property

@@ -8,16 +8,20 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from headrace.formats.bytes import Bytes
+from headrace.formats.json import Json
 from headrace.plan.nodes import CLOCK_OFFSET, TIME, Read
 from headrace.plan.schema import Fields, ddl, plain
+from headrace.sources.kafka import HEADERS
 from headrace.spark import account, clocks, jvm
 from headrace.spark.columns import path
 from headrace.spark.encode import null_key
+from headrace.spark.formats import codecs
+from headrace.spark.formats.codec import BAD, refusal
 from headrace.spark.tables import DELETED
 
 ADVANCE = "advance"
 NEWEST = "newest-"
-BAD = "_bad"
 
 
 def decode(
@@ -41,12 +45,13 @@ def decode(
     advances = ADVANCE in records.columns
     rows = records.select(
         _value(records, source, advances).alias("_row"),
-        F.col("key").cast("string").alias("_key"),
+        (F.col("key") if isinstance(source.key_format, Bytes) else F.col("key").cast("string")).alias("_key"),
         F.col("topic").alias("_topic"),
         F.col("partition").alias("_partition"),
         F.col("offset").alias("_offset"),
         F.col("timestamp").alias("_timestamp"),
         *([F.col("timestampType").alias(clocks.TIMESTAMP_TYPE)] if source.by_log else []),
+        *([F.col("headers").alias(HEADERS)] if HEADERS in source.hidden else []),
         *([F.col("value").isNull().alias(DELETED)] if source.kind == "table" else []),
         *([F.col(ADVANCE)] if advances else []),
     )
@@ -60,7 +65,7 @@ def decode(
         cause = F.when(bad.isNull() & (~F.col(DELETED) if source.kind == "table" else F.lit(True)), clocked.cause)
         cause = F.when(F.col(ADVANCE).isNull(), cause) if advances else cause
         if source.bad == "fail":
-            cause = F.when(cause.isNotNull(), F.raise_error(_refusal(cause, "_")).cast("string"))
+            cause = F.when(cause.isNotNull(), F.raise_error(refusal(cause, "_")).cast("string"))
         # Once under a name: a bad record's time must not move the watermark.
         rows = rows.select("*", F.coalesce(bad, cause).alias("_cause"))
         bad, time = F.col("_cause"), F.when(F.col("_cause").isNull(), time)
@@ -92,7 +97,7 @@ def decode(
 
 
 def _good(letters: jvm.DeadLetters, source: Read, cause: Column) -> Column:
-    return letters.good(f"decode {source.topic}", cause, F.col("_topic"), F.col("_partition"), F.col("_offset"))
+    return letters.good(f"decode {source.label}", cause, F.col("_topic"), F.col("_partition"), F.col("_offset"))
 
 
 def fields_of(type: StructType) -> Fields:
@@ -113,9 +118,13 @@ def _delete(source: Read) -> Column:
     kinds = {name: plain(kind) for name, kind in source.fields}
     parsed = F.from_json(text, ddl(tuple((name, kinds[name]) for name in source.key)))
     key: dict[str, Column] = {}
+    # One column may stand alone, as text.
+    alone = len(source.key) == 1 and not isinstance(source.key_format, Json)
     for name in source.key:
-        alone = F.lit(None) if len(source.key) > 1 else F.expr(f"try_cast(cast(key as string) as {kinds[name]})")
-        key[name] = alone if kinds[name] == "string" and len(source.key) == 1 else F.coalesce(alone, parsed.getField(name))
+        key[name] = parsed.getField(name)
+        if alone:
+            cell = F.expr(f"try_cast(cast(key as string) as {kinds[name]})")
+            key[name] = cell if kinds[name] == "string" else F.coalesce(cell, key[name])
         if source.origin is not None:
             key[name] = F.when(text != null_key(source.key), key[name])
     missing = F.lit(False)
@@ -123,55 +132,19 @@ def _delete(source: Read) -> Column:
         missing = missing | value.isNull()
     bad = F.when(missing, F.lit(f"no value, and a key that is not {', '.join(source.key)}: it deletes nothing"))
     if source.bad == "fail":
-        bad = F.when(bad.isNotNull(), F.raise_error(_refusal(bad)).cast("string"))
+        bad = F.when(bad.isNotNull(), F.raise_error(refusal(bad)).cast("string"))
     fields = [key.get(name, F.lit(None)).cast(kinds[name]).alias(name) for name, _ in source.fields]
     return F.struct(*fields, bad.alias(BAD))
 
 
 def _row(records: DataFrame, source: Read) -> Column:
-    value = F.col("value")
     needed = {
         *(source.key if source.origin is None else ()),
         *clocks.columns(source),
         *([source.version] if source.version else []),
     }
-    match source.format:
-        case "json":
-            schema = cast("StructType", StructType.fromDDL(ddl(source.fields)))
-            for name in needed:
-                # Without its time an event has no place in a stream, without its key a row none in a table: it is a bad record.
-                schema[name].nullable = False
-            return jvm.decode_json(
-                records.sparkSession,
-                value,
-                F.col("topic"),
-                F.col("partition"),
-                F.col("offset"),
-                schema=schema,
-                fail=source.bad == "fail",
-            )
-        case "text":
-            text = value.cast("string")
-            bad = F.when(~F.is_valid_utf8(text), F.lit("invalid UTF-8"))
-            if source.bad == "fail":
-                bad = F.when(bad.isNotNull(), F.raise_error(_refusal(bad)).cast("string"))
-            return F.struct(*_record_key(source), text.alias("value"), bad.alias(BAD))
-        case "bytes":
-            return F.struct(*_record_key(source), value.alias("value"), F.lit(None).cast("string").alias(BAD))
-
-
-def _record_key(source: Read) -> list[Column]:
-    return [F.col("key").cast("string").alias(name) for name in source.key]
-
-
-def _refusal(cause: Column, prefix: str = "") -> Column:
-    """What the kernel's decoder says of a record it refuses, for formats that Spark decodes."""
-    place = (
-        F.lit("HEADRACE_BAD_RECORD topic="),
-        F.col(f"{prefix}topic"),
-        F.lit(" partition="),
-        F.col(f"{prefix}partition"),
-        F.lit(" offset="),
-        F.col(f"{prefix}offset"),
-    )
-    return F.concat(*(part.cast("string") for part in place), F.lit(" cause="), cause)
+    schema = cast("StructType", StructType.fromDDL(ddl(source.fields)))
+    for name in needed:
+        # Without its time an event has no place in a stream, without its key a row none in a table: it is a bad record.
+        schema[name].nullable = False
+    return codecs.of(source.format).decode(records, schema, fail=source.bad == "fail")

@@ -1,83 +1,80 @@
-"""Rows -> records for a topic: the key as text (or JSON, if it has several columns), the row as JSON."""
+"""Rows -> records for a topic, in the formats of their value and key."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType
+from pyspark.sql.types import StructType
 
-from headrace.plan.nodes import Node
+from headrace.errors import PlanError
+from headrace.formats.bytes import Bytes
+from headrace.plan.format import Format
+from headrace.plan.nodes import Node, Write
+from headrace.plan.queries import QuerySpec
 from headrace.spark.columns import column
+from headrace.spark.formats import codecs, text
 from headrace.spark.tables import DELETED
 
 Id = Sequence[tuple[str, str | None]]
-_JSON = {
-    "ignoreNullFields": "false",
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-}
 
 
-def records(rows: DataFrame, node: Node, names: Sequence[str]) -> DataFrame:
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How the records of one stream or table are written; `binary` if those of any in its query are bytes."""
+
+    node: Node
+    value: Format
+    key: Format
+    binary: bool
+
+    @staticmethod
+    def of(written: QuerySpec | Write, within: QuerySpec) -> Encoding:
+        binary = any(isinstance(format, Bytes) for format in (within.format, within.key_format))
+        return Encoding(written.node, written.format, written.key_format, binary)
+
+    def columns(self, rows: DataFrame) -> tuple[Column, Column]:
+        """A topic's key and value; of a deleted row there is no value."""
+        node = self.node
+        try:
+            value = codecs.of(self.value).encode(rows, node.columns)
+            key = codecs.of(self.key).key(rows, node.key) if node.key else F.lit(None)
+        except PlanError as e:
+            raise PlanError(e.message, where=node.where, fix=e.fix) from e
+        if DELETED in rows.columns:
+            value = F.when(~F.col(DELETED), value)
+        # The kernel's sink takes the bytes of either (kernel: Rows).
+        kind = "binary" if self.binary else "string"
+        key, value = key.cast(kind), value.cast(kind)
+        if node.kind == "table" and node.key:
+            # A compacted topic takes no record without a key.
+            key = F.coalesce(key, F.lit(null_key(node.key)).cast(kind))
+        return key, value
+
+
+def records(rows: DataFrame, encoding: Encoding, names: Sequence[str]) -> DataFrame:
     """The columns key, value and topic, as Spark's Kafka sink takes them; `names` are those of the topics."""
     topics = [F.lit(topic) for topic in names]
     topic = topics[0] if len(topics) == 1 else F.explode(F.array(*topics))
-    key, value = _record(rows, node)
+    key, value = encoding.columns(rows)
     return rows.select(key.alias("key"), value.alias("value"), topic.alias("topic"))
 
 
-def lines(rows: DataFrame, node: Node, route: int, row: StructType | None, id: Id | None = None) -> DataFrame:
+def lines(rows: DataFrame, encoding: Encoding, route: int, row: StructType | None, id: Id | None = None) -> DataFrame:
     """The columns that the kernel's sink takes (kernel: Rows); `row` is the type of the row that goes beside the record."""
-    key, value = _record(rows, node)
+    key, value = encoding.columns(rows)
     if id is not None:
         # A null anywhere makes it null: of such rows nobody can say which are the same.
-        key = F.concat(*(F.lit(text) if name is None else F.concat(F.lit(text), _text(rows, name)) for text, name in id))
+        key = F.concat(*(F.lit(piece) if name is None else F.concat(F.lit(piece), text.of(rows, name)) for piece, name in id))
     deleted = F.col(DELETED) if DELETED in rows.columns else F.lit(False)
-    cells = F.struct(*map(column, node.columns)) if route == 0 else F.lit(None)
+    cells = F.struct(*map(column, encoding.node.columns)) if route == 0 else F.lit(None)
     beside = [] if row is None else [cells.cast(row).alias("row")]
     return rows.select(key.alias("key"), value.alias("value"), F.lit(route).alias("route"), deleted.alias("deleted"), *beside)
-
-
-def _record(rows: DataFrame, node: Node) -> tuple[Column, Column]:
-    """A topic's key and value; of a deleted row there is no value."""
-    value = _json(node.columns)
-    if DELETED in rows.columns:
-        value = F.when(~F.col(DELETED), value)
-    key = _key(rows, node)
-    if node.kind == "table" and node.key:
-        # A compacted topic takes no record without a key.
-        key = F.coalesce(key, F.lit(null_key(node.key)))
-    return key, value
 
 
 def null_key(names: Sequence[str]) -> str:
     """The key of a row whose key is null, as text."""
     return json.dumps(dict.fromkeys(names), separators=(",", ":"), ensure_ascii=False)
-
-
-def _key(rows: DataFrame, node: Node) -> Column:
-    match node.key:
-        case ():
-            return F.lit(None).cast("string")
-        case (one,):
-            return _text(rows, one)
-        case several:
-            return _json(several)
-
-
-def _text(rows: DataFrame, name: str) -> Column:
-    """As in the value; a cast would write times another way, and different arrays alike."""
-    match rows.schema[name].dataType:
-        case TimestampType():
-            return F.date_format(column(name), _JSON["timestampFormat"])
-        case ArrayType() | MapType() | StructType():
-            return F.to_json(column(name), _JSON)
-        case _:
-            return column(name).cast("string")
-
-
-def _json(columns: tuple[str, ...]) -> Column:
-    return F.to_json(F.struct(*map(column, columns)), _JSON)

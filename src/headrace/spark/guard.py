@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headrace.errors import Where
-from headrace.plan.nodes import Bad, Node, Read, Udf, walk
+from headrace.plan.nodes import Bad, Node, Read, Source, Udf, walk
 from headrace.spark import account, jvm
 from headrace.spark.account import PLACE
 from headrace.spark.functions import CALL
+from headrace.spark.read import inputs
 
 _GUARD = "_guard_"
 _ROW_KEY = "_row_key"
@@ -20,10 +22,10 @@ _ROW_KEY = "_row_key"
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """How to treat a row on which an operator fails: by topic, as its sources say."""
+    """How to treat a row on which an operator fails: as the sources of its record say."""
 
     operator: str
-    policies: dict[str, Bad]
+    policies: tuple[tuple[Source, Bad], ...]
     letters: jvm.DeadLetters | None
     internal: bool
     """Whether records of a topic between two queries are among them: the user knows nothing of these."""
@@ -32,8 +34,9 @@ class Guard:
     def of(node: Node, letters: jvm.DeadLetters | None) -> Guard:
         sources = [source for source in walk(node) if isinstance(source, Read)]
         internal = any(source.origin is not None for source in sources)
+        policies: dict[tuple[Source, Bad], None] = {(source.source, source.bad): None for source in sources}
         called = "".join(f"{udf.name}(), " for udf in node.udfs).removesuffix(", ") or type(node).__name__.lower()
-        return Guard(f"{called} at {_line(node.where)}", {source.topic: source.bad for source in sources}, letters, internal)
+        return Guard(f"{called} at {_line(node.where)}", tuple(policies), letters, internal)
 
     def expressions(
         self, frame: DataFrame, expressions: Sequence[Column], udfs: Sequence[Udf], *, aggregates: bool = False
@@ -75,10 +78,11 @@ class Guard:
         topic, partition, offset = map(F.col, PLACE)
 
         def of(policy: Bad) -> Column | None:
-            topics = [name for name, bad in self.policies.items() if bad == policy]
-            if not topics:
+            sources = [source for source, bad in self.policies if bad == policy]
+            if not sources:
                 return None
-            return cause if len(topics) == len(self.policies) else F.when(topic.isin(topics), cause)
+            mine = reduce(lambda one, other: one | other, (inputs.came_from(source, topic) for source in sources))
+            return cause if len(sources) == len(self.policies) else F.when(mine, cause)
 
         if (fails := of("fail")) is not None:
             rows = rows.where(_refused(fails, "HEADRACE_BAD_ROW", topic, partition, offset, self.operator))

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from headrace.errors import SetupError
-from headrace.plan.nodes import Aggregate, Dedupe, Lookup, TableAggregate, walk
+from headrace.plan.nodes import Aggregate, Dedupe, Lookup, Read, TableAggregate, walk
 from headrace.plan.queries import QuerySpec
 from headrace.spark.cluster import cores
 
@@ -45,9 +45,9 @@ def settings(given: str) -> Mapping[str, str]:
     }
 
 
-def slots(specs: Sequence[QuerySpec], partitions: Mapping[str, int], state_partitions: int) -> int:
-    """How many slots these queries hold at most, given the number of partitions of each topic."""
-    read = sum(partitions[source.topic] for spec in specs for source in spec.sources)
+def slots(specs: Sequence[QuerySpec], partitions: Mapping[Read, int], state_partitions: int) -> int:
+    """How many slots these queries hold at most, given the number of partitions of each source."""
+    read = sum(partitions[source] for spec in specs for source in spec.sources)
     kept = sum(
         node.kind == "table" or isinstance(node, Dedupe | Lookup | Aggregate | TableAggregate)
         for spec in specs

@@ -200,17 +200,16 @@ def upserts(frame: DataFrame, node: Read | AsTable, also: Sequence[Column] = (),
         at.alias(AT),
         F.lit(0).cast("bigint").alias(BEFORE_AT),
         F.when(deleted, F.lit(jvm.NO_VERSION)).otherwise(version).cast("bigint").alias(VERSION),
-        (version if offset is None else _place(node, offset) if places else offset).cast("bigint").alias(SEQUENCE),
+        (version if offset is None else _place(offset) if places else offset).cast("bigint").alias(SEQUENCE),
         (F.unix_micros("_timestamp") if "_timestamp" in frame.columns else at).alias(ARRIVED),
     )
     internal = isinstance(node, Read) and node.origin is not None
     return Table(changes, raw=True, versioned=isinstance(node, AsTable) or node.version is not None, null_keys=internal)
 
 
-def _place(node: Read | AsTable, offset: Column) -> Column:
+def _place(offset: Column) -> Column:
     """In the order of a partition; records of others are other numbers, as far as 16 bits can tell them apart."""
-    topic = F.lit(node.topic) if isinstance(node, Read) else F.col("_topic")
-    return F.shiftleft(offset, 16) + F.pmod(F.hash(topic, F.col("_partition")), F.lit(1 << 16))
+    return F.shiftleft(offset, 16) + F.pmod(F.hash(F.col("_topic"), F.col("_partition")), F.lit(1 << 16))
 
 
 def filter(node: Filter, table: Table, guard: Guard) -> Table:

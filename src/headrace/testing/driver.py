@@ -25,15 +25,17 @@ from headrace.errors import PlanError
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration, micros
 from headrace.plan.expressions import unknown_column
+from headrace.plan.format import Format
 from headrace.plan.nodes import Read
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import failures, progress
 from headrace.runtime.order import waves
 from headrace.runtime.pace import Pace, still_open
 from headrace.runtime.progress import Batch, Total
-from headrace.sources import memory
 from headrace.spark import compile as spark_compile
 from headrace.spark import jvm
+from headrace.spark.compile import Compiled
+from headrace.spark.read import memory
 from headrace.spark.session import session
 from headrace.testing import tables
 from headrace.testing.tables import Row, at, parse
@@ -74,9 +76,8 @@ class Driver:
         self._clock = f"{self._log}/"
         self._folder = Path(tempfile.mkdtemp(prefix="headrace-"))
         self._now = at("00:00:00")
-        self._topics: dict[str, list[Read]] = {}
-        for source in dict.fromkeys(source for spec in self._specs for source in spec.sources):
-            self._topics.setdefault(source.topic, []).append(source)
+        self._reads = list(dict.fromkeys(source for spec in self._specs for source in spec.sources))
+        self._topics = {topic for source in self._reads for topic in memory.names(source)}
         self._uncut = False
         self._queries: dict[str, StreamingQuery] = {}
         self._batches: list[Batch] = []
@@ -86,11 +87,16 @@ class Driver:
         self._there: dict[str, int] = {}
         self._paces = {spec.name: Pace(spec, _micros(self._now)) for spec in self._specs}
         jvm.memory_log_create(self._spark, self._log)
-        now = F.col("_timestamp")
-        self._compiled = {
-            spec.name: spark_compile.compile(spec, self._read, now=now, clock=self._clock) for spec in self._specs
-        }
-        self._schemas = {topic: self._compiled[spec.name].rows.schema for spec in self._specs for topic in spec.writes}
+        self._compiled: dict[str, Compiled] = {}
+        if all(memory.names(source) for source in self._reads):
+            self._compile()
+
+    def _compile(self) -> None:
+        """At once, but for a pattern: which topics match is known when they are fed."""
+        if not self._compiled:
+            now = F.col("_timestamp")
+            for spec in self._specs:
+                self._compiled[spec.name] = spark_compile.compile(spec, self._read, now=now, clock=self._clock)
 
     @property
     def now(self) -> datetime:
@@ -237,16 +243,25 @@ class Driver:
 
     def _sources(self, topic: str) -> list[Read]:
         """Mostly one; more if a topic is declared more than once."""
-        if topic not in self._topics:
+        sources = [source for source in self._reads if topic in memory.names(source, (topic,))]
+        if sources and topic not in self._topics:
+            if self._compiled:
+                raise PlanError(
+                    f"the topic {topic!r} is fed for the first time after a run",
+                    where=call_site().where,
+                    fix="in a test, topics that a pattern matches are all fed before the first run()",
+                )
+            self._topics.add(topic)
+        if not sources:
             raise PlanError(
                 f"the app does not read the topic {topic!r}",
                 where=call_site().where,
                 fix=f"it reads: {', '.join(sorted(self._topics))}",
             )
-        return self._topics[topic]
+        return sources
 
     def _read(self, source: Read) -> DataFrame:
-        return memory.read(self._spark, source, self._log)
+        return memory.read(self._spark, source, self._log, self._topics)
 
     def _pulse(self, wave: Sequence[QuerySpec]) -> None:
         now = _micros(self._now)
@@ -269,6 +284,7 @@ class Driver:
         return writer.outputMode(spec.mode).option("checkpointLocation", str(self._folder / spec.name)).start()
 
     def _process_all(self) -> None:
+        self._compile()
         for wave in waves(self._specs):
             for spec in wave:
                 if spec.name not in self._queries:
@@ -280,7 +296,7 @@ class Driver:
         query = self._queries[spec.name]
         try:
             query.processAllAvailable()
-            topics = {source.topic for source in spec.sources}
+            topics = {topic for source in spec.sources for topic in memory.names(source, self._topics)}
             self._there[spec.name] = sum(jvm.memory_log_records(self._spark, self._log, topic) for topic in topics)
         except Exception as e:
             self._failed = True
@@ -317,7 +333,7 @@ class Driver:
                         self._now = max(self._now, at(fields[column]))
             self._known(sources, (*fields, *([key] if key else [])))
             name = fields.get(key) if key is not None else _key(sources, fields)
-            value = _plain(fields["value"]) if sources[0].format != "json" else json.dumps(fields, default=_json)
+            value = _plain(fields["value"]) if sources[0].format.fields is not None else json.dumps(fields, default=_json)
             return None if name is None else str(name).encode(), _bytes(value), _micros(self._now), 0
         return None, _bytes(row), _micros(self._now), 0
 
@@ -326,22 +342,26 @@ class Driver:
         columns = tuple(dict.fromkeys(column for source in sources for column in source.columns))
         for name in names:
             if name not in columns:
-                raise unknown_column(name, columns, of=f"the stream {sources[0].topic!r}", where=call_site().where)
+                raise unknown_column(name, columns, of=f"the stream {sources[0].label!r}", where=call_site().where)
 
     def _written(self, topic: str) -> Iterable[tuple[str | None, Row | None]]:
-        schema = self._schemas.get(topic)
-        if schema is None:
+        spec = next((spec for spec in self._specs if topic in spec.writes), None)
+        if spec is None:
             raise PlanError(
                 f"the app does not write the topic {topic!r}",
                 where=call_site().where,
-                fix=f"it writes: {', '.join(sorted(self._schemas))}",
+                fix=f"it writes: {', '.join(sorted({each for spec in self._specs for each in spec.writes}))}",
             )
+        self._compile()
+        schema = self._compiled[spec.name].rows.schema
         for record in jvm.memory_log_read(self._spark, self._log, topic):
-            row = None if record.value is None else _row(record.value, schema)
-            yield None if record.key is None else record.key.decode(), row
+            row = None if record.value is None else _row(record.value, schema, spec.format)
+            yield None if record.key is None else record.key.decode(errors="replace"), row
 
 
-def _row(value: bytes, schema: StructType) -> Row:
+def _row(value: bytes, schema: StructType, format: Format) -> Row:
+    if format.fields is not None:
+        return {"value": value.decode() if dict(format.fields)["value"] == "string" else value}
     row: Row = json.loads(value)
     return {name: _timed(cell, schema[name].dataType) for name, cell in row.items()}
 

@@ -1,0 +1,1 @@
+"""How records of other systems get into topics: one loop, one protocol for positions (ARCHITECTURE.md, "Positions")."""

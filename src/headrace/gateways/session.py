@@ -1,0 +1,280 @@
+"""One producer, from the fence to its end: transactions that hold records and the position after them.
+
+open      a new producer with the fixed transactional id: initTransactions fences every earlier one and ends its transaction;
+          then the committed position is read
+add       begins a transaction with the first record
+commit    the position goes in as the last record, then the commit
+anything that fails: the session is closed, whatever the outcome was; the next one reads it from the log
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from headrace.broker import topics
+from headrace.broker.client import Connection
+from headrace.errors import RunError, StateError
+from headrace.gateways import encode, positions
+from headrace.gateways.positions import BadPosition, Stored
+from headrace.plan.queries import dead_topic
+from headrace.sources.custom import Custom, Record
+
+LARGE = {"max.message.bytes": str(100 << 20)}
+"""Of the topic of dead letters: what is too large elsewhere has to find its place there."""
+
+_FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)  # pyright: ignore
+_BATCH = 1_000_000
+_POSITION = 100_000
+_SERVE = 1000
+_ABORT_SECONDS = 5.0
+
+
+class Fenced(RunError):
+    """Another instance of the source has started."""
+
+
+class Broken(Exception):
+    """The session is of no use any more; the next one finds out what was written."""
+
+
+class Stopped(Exception):
+    """Somebody wants the source to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a transaction is committed, whichever comes first, and how much memory may wait for the broker."""
+
+    records: int = 50_000
+    bytes: int = 16 << 20
+    seconds: float = 0.2
+    queue: int = 32 << 20
+    timeout: float = 60.0
+    """After so long the broker ends a transaction by itself."""
+
+
+class Session:
+    """Used by one thread at a time: the loop's lock sees to it."""
+
+    def __init__(self, connection: Connection, app: str, source: Custom, limits: Limits, stopped: Callable[[], bool]) -> None:
+        self._connection, self._app, self._source, self._limits, self._stopped = connection, app, source, limits, stopped
+        self._trouble = False
+        self._topic, self._dead = source.topic, dead_topic(app)
+        self._largest = topics.largest(connection, source.topic)
+        self._by_log = source.timestamps == "log"
+        self._topic_id = topics.ids(connection, [source.topic])[source.topic]
+        self._queue = max(limits.queue, self._largest + _BATCH)
+        self._largest_letter = min(topics.largest(connection, self._dead), self._queue)
+        self._producer = self._fence()
+        self.stored = self._read()
+        self._clear()
+        self.position: Any = self.stored.position
+        """Of the last record that had one."""
+
+    def add(self, record: Record) -> None:
+        value, key, timestamp, headers, position = record
+        if type(value) is not bytes:
+            value = encode.value(value)
+        if key is not None and type(key) is not bytes:
+            key = encode.key(key)
+        more = encode.headers(headers) if headers else None
+        millis = self._millis(timestamp) if timestamp is not None else 0
+        # What it takes at most, without compression.
+        size = encode.OVERHEAD + (len(value) if value else 0) + (len(key) if key else 0)
+        if more:
+            size += encode.headers_size(more)
+        if position is not None:
+            # Before it is sent: a record with a bad position has no place.
+            wrong = positions.moved(position, self.position)
+            if wrong is not None:
+                raise BadPosition(wrong, fix="yield each position once, and in read(after) begin after it")
+        if self.began == 0.0:
+            self._producer.begin_transaction()
+            self.began = time.monotonic()
+        if size > self._largest:
+            self._bury(value, key, more, size, position)
+        else:
+            self._produce(self._topic, value, key, more, -1, millis)
+            self.records += 1
+        self.bytes += size
+        self.complete = position is not None
+        if position is not None:
+            self.position = position
+        if (self.records + self.refused) % _SERVE == 0:
+            self._producer.poll(0)
+
+    @property
+    def full(self) -> bool:
+        return self.records + self.refused >= self._limits.records or self.bytes >= self._limits.bytes
+
+    def commit(self) -> Stored:
+        """What is in the transaction is in the topic when this returns; the last record must have had a position."""
+        assert self.complete
+        last = self.stored
+        count = last.records + self.records + self.refused
+        stored = Stored(self.position, count, last.transaction + 1, last.position, self._topic_id)
+        value = positions.to_bytes(stored)
+        if len(value) > _POSITION:
+            raise BadPosition(f"a position of {len(value)} bytes is too large", fix=f"at most {_POSITION} bytes")
+        self._produce(positions.topic(self._app), value, self._source.name.encode(), None, 0, 0)
+        self._guarded(lambda: self._producer.commit_transaction(self._limits.timeout))
+        self.stored = stored
+        self._clear()
+        if self._trouble:
+            self._renew()
+        return stored
+
+    def abort(self) -> None:
+        """So that readers don't wait for what will never come."""
+        if self.began:
+            with suppress(KafkaException):
+                self._producer.purge(in_flight=False)
+                self._producer.abort_transaction(_ABORT_SECONDS)
+            self._clear()
+
+    def close(self) -> None:
+        """Nothing that is still in the producer may be sent: the next session would not know of it."""
+        with suppress(KafkaException, RuntimeError):
+            self._producer.purge()
+            self._producer.poll(0)
+        # The destructor ends its threads; close() would wait for a broker that may be gone.
+        del self._producer
+
+    def _clear(self) -> None:
+        self.records = self.refused = self.bytes = 0
+        self.began = 0.0
+        self.complete = True
+
+    def _renew(self) -> None:
+        """After trouble with a connection a late copy of the commit may be under way, and would end the next transaction
+        (KAFKA-17754). A new producer's epoch makes it void."""
+        del self._producer
+        self._trouble = False
+        self._producer = self._fence()
+        if self._read() != self.stored:
+            raise Broken("the position is not the one that was committed")
+
+    def _fence(self) -> Producer:
+        settings = self._connection.librdkafka(
+            transactional_id=positions.transactional_id(self._app, self._source.name),
+            transaction_timeout_ms=int(self._limits.timeout * 1000),
+            partitioner="murmur2_random",
+            queue_buffering_max_kbytes=self._queue >> 10,
+            message_max_bytes=max(self._largest, self._largest_letter),
+            batch_size=min(_BATCH, self._largest),
+            linger_ms=5,
+            delivery_report_only_error=True,
+        )
+        producer = Producer({**settings, "error_cb": self._on_trouble})
+        end = time.monotonic() + self._limits.timeout
+        while True:
+            if self._stopped():
+                raise Stopped
+            try:
+                producer.init_transactions(2.0)
+                return producer
+            except KafkaException as e:
+                if not e.args[0].retriable() or time.monotonic() > end:
+                    raise Broken(e.args[0].str()) from e
+
+    def _read(self) -> Stored:
+        stored = positions.read(
+            self._connection, self._app, self._source.name, seconds=self._limits.timeout + 30, stopped=self._stopped
+        )
+        if self._stopped():
+            raise Stopped
+        if stored is None:
+            return Stored(None, topic_id=self._topic_id)
+        if stored.topic_id != self._topic_id:
+            raise StateError(
+                f"the source {self._source.name!r} stands at {stored.position!r}, but its records are in another topic: "
+                f"{self._topic} was deleted and created again, or the source wrote to another one",
+                where=self._source.where,
+                fix='give the source another name, and it starts at its beginning: custom(…, name="…")',
+            )
+        return stored
+
+    def _on_trouble(self, error: KafkaError) -> None:
+        self._trouble = True
+
+    def _millis(self, timestamp: object) -> int:
+        if self._by_log:
+            raise encode.BadYield(
+                "the source yielded a timestamp, and its topic has the log's own", fix='custom(…, timestamps="record")'
+            )
+        return encode.millis(timestamp)
+
+    def _bury(
+        self, value: bytes | None, key: bytes | None, headers: list[tuple[str, bytes | None]] | None, size: int, position: Any
+    ) -> None:
+        cause = f"a record of {size} bytes is too large for the topic {self._topic}, which takes {self._largest}"
+        if size + len(cause) + 1000 > self._largest_letter:
+            raise encode.BadYield(
+                f"{cause}, and for the dead letters, which take {self._largest_letter}"
+                + (f"; its position is {position!r}" if position is not None else f"; it comes after {self.position!r}"),
+                fix=f"headrace topics alter {self._topic} --config max.message.bytes={size + 1000}",
+            )
+        number = self.stored.records + self.records + self.refused
+        facts = {"topic": self._topic, "partition": "-1", "offset": str(number), "operator": "source", "cause": cause}
+        letter: list[tuple[str, bytes | None]] = [(f"headrace.{name}", text.encode()) for name, text in facts.items()]
+        if key is not None:
+            letter.append(("headrace.key", key))
+        if value is None:
+            letter.append(("headrace.value", b""))
+        letter += [(f"header.{name}", content) for name, content in headers or ()]
+        place = f"{positions.transactional_id(self._app, self._source.name)}/{self._topic}/-1/{number}"
+        self._produce(self._dead, value, place.encode(), letter, 0, 0)
+        self.refused += 1
+
+    def _produce(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        headers: list[tuple[str, bytes | None]] | None,
+        partition: int,
+        millis: int,
+    ) -> None:
+        while True:
+            try:
+                if headers is None:
+                    self._producer.produce(topic, value, key, partition, timestamp=millis)
+                else:
+                    self._producer.produce(topic, value, key, partition, timestamp=millis, headers=list(headers))
+                return
+            except BufferError:
+                # The broker is slower than the source, which is not asked for more meanwhile.
+                if self._stopped():
+                    raise Stopped from None
+                self._producer.poll(0.05)
+            except KafkaException as e:
+                self._failed(e)
+
+    def _guarded(self, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except KafkaException as e:
+            self._failed(e)
+
+    def _failed(self, e: KafkaException) -> None:
+        error: KafkaError = e.args[0]
+        if error.code() not in _FENCED:
+            # The producer tells why only at its next call. After a commit with an unknown outcome it refuses this one.
+            try:
+                self._producer.abort_transaction(_ABORT_SECONDS)
+            except KafkaException as next:
+                error = next.args[0] if next.args[0].code() in _FENCED else error
+        # A transaction that the broker ended because it took too long looks the same.
+        if error.code() in _FENCED and time.monotonic() - self.began < self._limits.timeout:
+            raise Fenced(
+                f"another instance of the source {self._source.name!r} of {self._app!r} has started, and this one stops",
+                where=self._source.where,
+                fix='run it once; or give one of them another name: custom(…, name="…")',
+            ) from e
+        raise Broken(error.str()) from e

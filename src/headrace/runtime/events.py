@@ -1,0 +1,125 @@
+"""What happens in a run, as a closed union of events, and who listens to them.
+
+Terminal, JSON lines and the consumer group's progress are listeners; `app.start(on_event=...)` adds the user's.
+Imports no Spark.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headrace.errors import HeadraceError, Where
+    from headrace.runtime.progress import Batch, Total
+    from headrace.runtime.run import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """Broker and Spark are there, and the queries are about to start."""
+
+    app: str
+    queries: tuple[str, ...]
+    broker: str
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDone:
+    """A query has finished a batch; `total` is the sum of its batches in this run."""
+
+    batch: Batch
+    total: Total
+
+
+@dataclass(frozen=True, slots=True)
+class Restarting:
+    """A query has failed for `cause`, and is started again after `wait` seconds."""
+
+    query: str
+    cause: HeadraceError
+    wait: float
+    attempt: int
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The run has ended with an error; `where` is the user's line, if it is known."""
+
+    app: str
+    error: BaseException
+
+    @property
+    def where(self) -> Where | None:
+        return getattr(self.error, "where", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something to know, in words."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The run has ended without an error."""
+
+    app: str
+    summary: Summary
+    asked: bool
+    """By a signal or `stop()`; otherwise it was bounded and has read everything."""
+    unfinished: bool
+    """It was bounded and stopped before it had read everything."""
+
+
+Event = Started | BatchDone | Restarting | Failed | Note | Stopped
+Listener = Callable[[Event], None]
+
+
+class Listeners:
+    """Hands each event to all listeners, one at a time, in the thread where it happens.
+
+    One that raises an exception is reported once, in a Note, and still gets the next event.
+    """
+
+    def __init__(self, *listeners: Listener) -> None:
+        self._listeners = list(listeners)
+        self._broken: set[int] = set()
+        self._lock = threading.RLock()
+        self._inside = threading.local()
+
+    def __call__(self, event: Event) -> None:
+        with self._lock:
+            outer, self._inside.now = self.inside, True
+            try:
+                for listener in tuple(self._listeners):
+                    self._tell(listener, event)
+            finally:
+                self._inside.now = outer
+
+    @property
+    def inside(self) -> bool:
+        """Whether this thread is in a listener: whoever waits there for the run waits for itself."""
+        return getattr(self._inside, "now", False)
+
+    def say(self, text: str) -> None:
+        self(Note(text))
+
+    def first(self, listener: Listener) -> None:
+        """Adds one that hears of an event before the others."""
+        with self._lock:
+            self._listeners.insert(0, listener)
+
+    def _tell(self, listener: Listener, event: Event) -> None:
+        try:
+            listener(event)
+        except Exception as e:
+            if id(listener) in self._broken:
+                return
+            self._broken.add(id(listener))
+            name = getattr(listener, "__qualname__", type(listener).__name__)
+            self.say(f"the listener {name} failed at {type(event).__name__}, and the run goes on: {type(e).__name__}: {e}")

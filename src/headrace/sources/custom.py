@@ -1,0 +1,93 @@
+"""A source that you write in Python: a class that yields records with positions, landed in a topic exactly once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+from headrace.errors import PlanError, Where
+from headrace.plan import checks, spelling
+from headrace.plan.callsite import call_site
+from headrace.plan.queries import check_name
+from headrace.sources.kafka import Kafka
+
+Position = str | bytes | int | float | list[Any] | dict[str, Any]
+Value = bytes | str | dict[str, Any] | None
+Timestamps = Literal["log", "record"]
+
+
+class Record(NamedTuple):
+    """A record that a source yields.
+
+    `value` is bytes, text, a dict (which becomes JSON) or None (which deletes the key from a table). `position` is where the
+    source stands after this record; a record without one belongs to the next that has one, and both are written together.
+    """
+
+    value: Value
+    key: bytes | str | None = None
+    timestamp: datetime | int | None = None
+    """A datetime with a time zone, or milliseconds since 1970; for `custom(…, timestamps="record")`."""
+    headers: Sequence[tuple[str, bytes | str | None]] = ()
+    position: Position | None = None
+
+
+class Reader(ABC):
+    """Reads a system that Headrace does not know."""
+
+    @abstractmethod
+    def read(self, after: Any) -> Iterable[Record | None]:
+        """Yields the records that come after a position: the one stored last, or None at the very first start.
+
+        Yield None for "nothing now", at least once a second. Returning is the end of the data. It runs in a thread of its own,
+        and is called again with the stored position after a failure.
+        """
+
+    def lag(self, position: Any) -> str | None:
+        """How far this position is behind the source's end, as a text for the display; None if that can't be known."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Custom(Kafka):
+    """See `custom`. Queries read the topic; a service beside them (gateways/service.py) writes it."""
+
+    reader: Reader = field(compare=False)
+    name: str
+    timestamps: Timestamps = "log"
+    where: Where = field(compare=False)
+
+    @property
+    def topic(self) -> str:
+        return self.topics[0]
+
+
+@spelling.arguments
+def custom(reader: Reader, *, topic: str, name: str | None = None, timestamps: Timestamps = "log") -> Custom:
+    """Your own source: what `reader` yields is written to the topic, each record once, even after a crash.
+
+    `name` is what its position is stored under; without it, the topic's name. With `timestamps="record"` the topic keeps the
+    records' own timestamps, otherwise the log sets them.
+    """
+    where = call_site().where
+    if isinstance(reader, type) and issubclass(reader, Reader):
+        raise PlanError(
+            f"{reader.__name__} is a class, not a reader", where=where, fix=f"write custom({reader.__name__}(…), …)"
+        )
+    if not isinstance(reader, Reader):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise PlanError(
+            f"a {type(reader).__name__} is not a reader",
+            where=where,
+            fix="write a class with read(self, after): hr.sources.Reader",
+        )
+    checks.one_of("timestamps", timestamps, ("log", "record"), where)
+    checked = checks.topic(topic, where)
+    return Custom(
+        reader=reader,
+        topics=(checked,),
+        name=check_name(checked if name is None else name, "source", where),
+        timestamps=timestamps,
+        where=where,
+    )

@@ -1,0 +1,1 @@
+"""Sources while they run; one file a system. `inputs.of` picks it, and the runtime knows only `Input`."""

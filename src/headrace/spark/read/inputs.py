@@ -1,0 +1,32 @@
+"""Which input reads a source, and which records came from it."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from headrace.broker.client import Connection
+from headrace.config import Config
+from headrace.plan.nodes import Read, Source
+from headrace.sources.kafka import Kafka
+from headrace.spark.read.input import Input
+from headrace.spark.read.kafka import KafkaInput
+
+
+def of(read: Read, connection: Connection, config: Config) -> Input:
+    match read.source:
+        case Kafka() as source:
+            return KafkaInput(read, source, connection, config)
+        case _:
+            raise AssertionError(read.source)
+
+
+def came_from(source: Source, topic: Column) -> Column:
+    """Whether a record's place is in this source."""
+    match source:
+        case Kafka(regex=None):
+            return topic.isin(*source.topics)
+        case Kafka():
+            return topic.rlike(f"^{source.regex}$")
+        case _:
+            return F.lit(True)

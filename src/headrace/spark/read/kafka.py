@@ -1,0 +1,116 @@
+"""Records of topics, with the fetch sizes that make Spark's Kafka source fast (docs/performance.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+
+from headrace.broker import peek, topics
+from headrace.broker.client import Connection
+from headrace.config import Config, size
+from headrace.errors import TopicError
+from headrace.plan.nodes import Read
+from headrace.sources.kafka import At, Kafka, Offsets
+from headrace.spark.read.input import Input
+
+# More at a time is not faster: it lives until the garbage collector has moved it twice, and then it goes through the heap.
+FETCH = {"kafka.max.poll.records": "5000", "kafka.max.partition.fetch.bytes": "2097152"}
+IN_BATCHES = {"kafka.fetch.min.bytes": "262144", "kafka.fetch.max.wait.ms": "20"}
+AT_ONCE = {"kafka.fetch.min.bytes": "1"}
+_EARLIEST = -2
+
+
+@dataclass(slots=True)
+class KafkaInput(Input):
+    """The topics of a source, as they are when it is asked."""
+
+    read: Read
+    source: Kafka
+    connection: Connection
+    config: Config
+    _batch: int | None = field(default=None, init=False)
+
+    def prepare(self, written: Collection[str]) -> None:
+        try:
+            for name in self.source.topics:
+                if name not in written:
+                    topics.require(self.connection, name)
+            if self.source.pattern is not None and not self._names():
+                there = [name for name in topics.names(self.connection) if not name.startswith("headrace.")]
+                raise TopicError(
+                    f"no topic at {self.connection.address} matches {self.source.pattern!r}",
+                    fix=f"there are: {', '.join(there[:20])}" if there else "headrace topics create NAME",
+                )
+            for name in self._names() if self.read.by_log else ():
+                topics.require_log_time(self.connection, name)
+        except TopicError as e:
+            raise TopicError(e.message, where=self.read.where, fix=e.fix) from e
+
+    def identities(self) -> Mapping[str, str]:
+        return topics.ids(self.connection, self._names())
+
+    def partitions(self) -> int:
+        return sum(topics.require(self.connection, name) for name in self._names())
+
+    def kept(self) -> Mapping[str, int]:
+        found = {name: topics.retention(self.connection, name) for name in self._names()}
+        return {name: kept for name, kept in found.items() if kept is not None}
+
+    def records(self, spark: SparkSession, *, realtime: bool = False) -> DataFrame:
+        return read(spark, self.source, self.connection, batch=None if realtime else self._most(), start=self._start())
+
+    def _names(self) -> list[str]:
+        """Those that exist now."""
+        there = topics.names(self.connection, internal=True)
+        return [name for name in there if self.source.reads(name)]
+
+    def _most(self) -> int:
+        """How many records go into one batch: as many as `batch` says, and as `batch_bytes` has room for."""
+        if self._batch is None:
+            average = max((peek.average_size(self.connection, name) for name in self._names()), default=0)
+            self._batch = min(self.config.batch, max(size(self.config.batch_bytes) // max(average, 1), 1))
+        return self._batch
+
+    def _start(self) -> dict[str, str]:
+        return starting(self.source, {name: topics.require(self.connection, name) for name in self._asked()})
+
+    def _asked(self) -> list[str]:
+        """Spark wants to know of every partition where to start, if it is given offsets."""
+        return list(self.source.topics) if isinstance(self.source.start, Offsets) else []
+
+
+def starting(source: Kafka, partitions: Mapping[str, int]) -> dict[str, str]:
+    """Spark's options for the start of a first run."""
+    match source.start:
+        case At(time):
+            # Where nothing is as new as that, what comes next is.
+            millis = -(-time // 1000)
+            return {"startingTimestamp": str(millis), "startingOffsetsByTimestampStrategy": "latest"}
+        case Offsets(places):
+            offsets = {name: dict.fromkeys(map(str, range(count)), _EARLIEST) for name, count in partitions.items()}
+            for topic, partition, offset in places:
+                offsets.setdefault(topic, {})[str(partition)] = offset
+            return {"startingOffsets": json.dumps(offsets)}
+        case "earliest" | "latest" as start:
+            return {"startingOffsets": start}
+
+
+def read(
+    spark: SparkSession, source: Kafka, connection: Connection, *, batch: int | None, start: Mapping[str, str] | None = None
+) -> DataFrame:
+    """`batch` is the most records of a micro-batch; None stands for real-time mode, which knows no such bound."""
+    fetch = AT_ONCE if batch is None else {**IN_BATCHES, "maxOffsetsPerTrigger": str(batch)}
+    which = {"subscribe": ",".join(source.topics)} if source.regex is None else {"subscribePattern": f"^{source.regex}$"}
+    return (
+        spark.readStream.format("kafka")
+        .options(**connection.spark(), **FETCH, **fetch)
+        .option("kafka.isolation.level", "read_committed")
+        .options(**which)
+        .options(**(starting(source, {}) if start is None else start))
+        .option("failOnDataLoss", "true")
+        .option("includeHeaders", str(source.headers).lower())
+        .load()
+    )

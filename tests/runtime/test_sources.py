@@ -1,0 +1,111 @@
+"""Topics of a real broker as sources: several, by a pattern, from a place on, with headers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headrace as hr
+from headrace.broker import topics
+from headrace.errors import TopicError
+from headrace.runtime.state import StateError
+from tests.runtime.test_run import put, rows_of, run
+
+
+@pytest.fixture
+def project(spark: Any, broker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.chdir(tmp_path)
+    return broker
+
+
+def rows(*values: int) -> list[dict[str, Any]]:
+    return [{"v": value} for value in values]
+
+
+def copying(source: Any, out: str, *columns: str) -> hr.App:
+    app = hr.App(f"copy-{out}")
+    app.stream(source, schema="v int").select("v", *columns).to(out)
+    return app
+
+
+def read(broker: Any, out: str) -> list[int]:
+    return sorted(row["v"] for row in rows_of(broker, out))
+
+
+def test_several_topics_are_one_stream_whose_events_know_their_topic(project: Any, topic: str) -> None:
+    put(project, f"{topic}-a", rows(1, 2))
+    put(project, f"{topic}-b", rows(3))
+    run(copying(hr.sources.kafka([f"{topic}-a", f"{topic}-b"]), f"{topic}-out", "_topic as topic"), project)
+    found = {row["v"]: row["topic"] for row in rows_of(project, f"{topic}-out")}
+    assert found == {1: f"{topic}-a", 2: f"{topic}-a", 3: f"{topic}-b"}
+
+
+def test_a_topic_that_begins_to_match_a_pattern_joins_in(project: Any, topic: str) -> None:
+    def app() -> hr.App:
+        return copying(hr.sources.kafka(pattern=f"{topic}-[ab]"), f"{topic}-out")
+
+    put(project, f"{topic}-a", rows(1))
+    put(project, f"{topic}-c", rows(100))
+    run(app(), project)
+    put(project, f"{topic}-b", rows(2))
+    put(project, f"{topic}-a", rows(3))
+    run(app(), project)
+    assert read(project, f"{topic}-out") == [1, 2, 3]
+
+
+def test_a_pattern_that_matches_nothing_is_refused_with_the_topics_there_are(project: Any, topic: str) -> None:
+    put(project, f"{topic}-there", rows(1))
+    with pytest.raises(TopicError, match=r"no topic at .* matches") as refused:
+        run(copying(hr.sources.kafka(pattern=f"{topic}-no.*"), f"{topic}-out"), project)
+    assert "there are: " in (refused.value.fix or "")
+    assert refused.value.where is not None
+
+
+def test_a_first_run_starts_at_a_time_and_later_ones_go_on(project: Any, topic: str) -> None:
+    put(project, topic, rows(1, 2))
+    between = datetime.now(UTC)
+    put(project, topic, rows(3))
+    run(copying(hr.sources.kafka(topic, start=between), f"{topic}-out"), project)
+    put(project, topic, rows(4))
+    run(copying(hr.sources.kafka(topic, start=between), f"{topic}-out"), project)
+    assert read(project, f"{topic}-out") == [3, 4]
+
+
+def test_a_first_run_starts_at_offsets_and_reads_other_partitions_whole(project: Any, topic: str) -> None:
+    topics.create(project.connection, topic, partitions=2)
+    producer = project.connection.producer()
+    for value in range(10):
+        producer.produce(topic, value=f'{{"v": {value}}}'.encode(), partition=value % 2)
+    producer.flush()
+    run(copying(hr.sources.kafka(topic, start={0: 3}), f"{topic}-out"), project)
+    assert read(project, f"{topic}-out") == [1, 3, 5, 6, 7, 8, 9]
+
+
+def test_headers_are_a_column(project: Any, topic: str) -> None:
+    producer = project.connection.producer()
+    topics.create(project.connection, topic)
+    producer.produce(topic, value=b'{"v": 1}', headers=[("trace", b"abc"), ("trace", b"def"), ("none", None)])
+    producer.produce(topic, value=b'{"v": 2}')
+    producer.flush()
+    trace = ["cast(_headers[0].value as string) as trace", "size(_headers) as many"]
+    run(copying(hr.sources.kafka(topic, headers=True), f"{topic}-out", *trace), project)
+    assert sorted((row["v"], row["trace"], row["many"]) for row in rows_of(project, f"{topic}-out")) == [
+        (1, "abc", 3),
+        (2, None, None),
+    ]
+
+
+def test_a_topic_of_a_pattern_that_was_created_again_is_noticed(project: Any, topic: str) -> None:
+    def app() -> hr.App:
+        return copying(hr.sources.kafka(pattern=f"{topic}-.*a"), f"{topic}-out")
+
+    put(project, f"{topic}-a", rows(1))
+    put(project, f"{topic}-aa", rows(2))
+    run(app(), project)
+    topics.delete(project.connection, f"{topic}-aa")
+    put(project, f"{topic}-aa", rows(3))
+    with pytest.raises(StateError, match="was deleted and created again"):
+        run(app(), project)
