@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from headrace.errors import PlanError
-from headrace.plan import build, draw, habits, spelling, tables
+from headrace.plan import build, checks, draw, habits, spelling, tables
 from headrace.plan.callsite import CallSite, call_site
 from headrace.plan.durations import Duration
 from headrace.plan.format import Format
 from headrace.plan.nodes import Bad, Clock, Delivery, Node, Read, Sink, Source, Write
-from headrace.plan.queries import QuerySpec, check_name, queries, written
+from headrace.plan.queries import QuerySpec, queries, written
 from headrace.plan.schema import Schema
 from headrace.sources.kafka import StartArgument, kafka
 from headrace.stream import Stream
@@ -33,7 +33,7 @@ class App:
 
     def __init__(self, name: str) -> None:
         site = call_site()
-        self.name = check_name(name, "application", site.where)
+        self.name = checks.name(name, "application", site.where)
         self.where = site.where
         self._sources: dict[Read, Read] = {}
         self._writes: list[Write] = []

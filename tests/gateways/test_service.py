@@ -53,7 +53,7 @@ def values(broker: Broker, topic: str) -> list[bytes | None]:
 
 def failure(broker: Broker, topic: str, read: Read, **more: Any) -> RunError:
     with service(broker, f"a-{topic}", read, topic, **more) as running, pytest.raises(RunError) as caught:
-        running.wait_caught_up(SECONDS)
+        running.drain(SECONDS)
     return caught.value
 
 
@@ -78,7 +78,7 @@ def test_records_arrive_as_they_were_yielded_and_the_next_run_goes_on_after_the_
     topics.create(broker.connection, topic, partitions=1, config={"message.timestamp.type": "CreateTime"})
     for _ in range(2):
         with service(broker, f"a-{topic}", read, topic, timestamps="record") as running:
-            assert running.wait_caught_up(SECONDS)
+            assert running.drain(SECONDS)
     first, second, *rest = peek.read(broker.connection, topic)
     assert (first.value, first.key, first.headers) == (b"raw", b"k", (("h", b"v"),))
     assert first.time == datetime(2026, 1, 2, tzinfo=UTC)
@@ -103,7 +103,7 @@ def test_a_live_source_is_caught_up_when_it_has_nothing_and_what_it_yields_later
     over = threading.Event()
     running = service(broker, f"a-{topic}", read, topic)
     running.start()
-    assert running.wait_caught_up(SECONDS)
+    assert running.drain(SECONDS)
     assert values(broker, topic) == [b"first"]
     more.set()
     until(lambda: running.progress.counters.in_topic == 2)
@@ -139,7 +139,7 @@ def test_a_source_that_raises_is_started_again_and_nothing_is_lost_or_doubled(br
     topics.create(broker.connection, topic, partitions=1)
     said: list[str] = []
     with service(broker, f"a-{topic}", read, topic, say=said.append) as running:
-        assert running.wait_caught_up(SECONDS)
+        assert running.drain(SECONDS)
     assert values(broker, topic) == [str(n).encode() for n in range(1, 10)]
     assert asked[0] is None
     assert len(asked) == 2
@@ -200,7 +200,7 @@ def test_a_source_that_ignores_where_it_stood_is_refused(broker: Broker, topic: 
         yield Record("again", position=7)
 
     with service(broker, f"a-{topic}", read, topic) as running:
-        assert running.wait_caught_up(SECONDS)
+        assert running.drain(SECONDS)
     assert "position 7 came twice" in failure(broker, topic, read).message
     assert values(broker, topic) == [b"again"]
 
@@ -220,9 +220,9 @@ def test_a_second_instance_takes_over_and_the_first_stops_with_an_error(broker: 
 
     topics.create(broker.connection, topic, partitions=1)
     with service(broker, f"a-{topic}", read, topic) as old:
-        assert old.wait_caught_up(SECONDS)
+        assert old.drain(SECONDS)
         with service(broker, f"a-{topic}", second, topic) as new:
-            assert new.wait_caught_up(SECONDS)
+            assert new.drain(SECONDS)
         go.set()
         old._threads[0].join(SECONDS)
         with pytest.raises(Fenced, match="another instance of the source"):
@@ -238,7 +238,7 @@ def test_a_record_that_is_too_large_is_a_dead_letter_of_the_same_transaction(bro
             yield Record("x" * (30_000 if n == 7 else 100), key=str(n), headers=[("h", b"v")], position=n)
 
     with service(broker, f"a-{topic}", read, topic) as running:
-        assert running.wait_caught_up(SECONDS)
+        assert running.drain(SECONDS)
     counters = running.progress.counters
     assert (counters.in_topic, counters.refused, counters.closes) == (398, 1, True)
     assert len(values(broker, topic)) == 398
@@ -282,7 +282,7 @@ def test_a_source_is_not_asked_for_more_than_there_is_room_for(broker: Broker, t
             os.kill(pid, signal.SIGCONT)
         assert held < 1000
         assert room * 100_000 < 80 << 20
-        assert running.wait_caught_up(SECONDS * 2)
+        assert running.drain(SECONDS * 2)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 150_000
     assert [int((value or b"").rstrip(b"x")) for value in values(broker, topic)] == list(range(1, 1001))
 
@@ -310,7 +310,7 @@ def test_a_source_survives_a_restart_of_the_broker(tmp_path: Path, topic: str) -
             assert pid is not None
             os.kill(pid, signal.SIGKILL)
             embedded.revive(config)
-            assert running.wait_caught_up(SECONDS * 2)
+            assert running.drain(SECONDS * 2)
         assert values(own, topic) == [str(n).encode() for n in range(1, 20_001)]
     finally:
         embedded.down(config)
@@ -318,7 +318,7 @@ def test_a_source_survives_a_restart_of_the_broker(tmp_path: Path, topic: str) -
 
 def test_a_topic_that_was_created_again_is_refused(broker: Broker, topic: str) -> None:
     with service(broker, f"a-{topic}", Ticks(10), topic) as running:
-        assert running.wait_caught_up(SECONDS)
+        assert running.drain(SECONDS)
     topics.delete(broker.connection, topic)
     error = failure(broker, topic, Ticks(20).read)
     assert isinstance(error, StateError)

@@ -56,7 +56,7 @@ def main(address: str, app: str, topic: str, count: str, point: str, at: str) ->
     source = sources.custom(Ticks(int(count)), topic=topic)
     limits = Limits(records=2000, seconds=0.05)
     with Service(app, source, Connection(address), say=lambda text: print(text, file=sys.stderr), limits=limits) as service:
-        service.wait_caught_up()
+        service.drain()
         while service._threads[0].is_alive():
             service._threads[0].join()
         service.check()

@@ -191,7 +191,7 @@ def test_a_listener_that_raises_is_reported_once_and_the_run_goes_on(project: An
 def test_a_mistake_in_the_program_comes_from_start_and_what_the_broker_lacks_from_wait(
     project: Any, topic: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(PlanError, match="nothing is written"):
+    with pytest.raises(PlanError, match="writes nothing"):
         hr.App("empty").start(broker=project.address)
     with pytest.raises(PlanError, match="until='tomorrow' is not known"):
         copying("out", topic).start(until="tomorrow", broker=project.address)  # pyright: ignore[reportArgumentType]

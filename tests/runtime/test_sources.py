@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ import pytest
 
 import headrace as hr
 from headrace.broker import topics
-from headrace.errors import TopicError
+from headrace.errors import RunError, TopicError
 from headrace.runtime.state import StateError
+from tests.runtime.test_handle import Batches
 from tests.runtime.test_run import put, rows_of, run
 
 
@@ -109,3 +111,74 @@ def test_a_topic_of_a_pattern_that_was_created_again_is_noticed(project: Any, to
     put(project, f"{topic}-aa", rows(3))
     with pytest.raises(StateError, match="was deleted and created again"):
         run(app(), project)
+
+
+class Numbers(hr.sources.Reader):
+    """What a test puts into a list, for ever."""
+
+    def __init__(self, *numbers: int) -> None:
+        self.numbers = list(numbers)
+
+    def read(self, after: Any) -> Iterator[hr.sources.Record | None]:
+        at = 0 if after is None else after + 1
+        while True:
+            if at < len(self.numbers):
+                yield hr.sources.Record({"v": self.numbers[at]}, position=at)
+                at += 1
+            else:
+                yield None
+
+
+def test_a_bounded_run_takes_all_that_a_readers_source_has_and_the_next_goes_on_after_it(project: Any, topic: str) -> None:
+    numbers = Numbers(1, 2, 3)
+
+    def app() -> hr.App:
+        made = hr.App(f"own-{topic}")
+        made.stream(hr.sources.custom(numbers, topic=topic), schema="v int").to(f"{topic}-out")
+        return made
+
+    app().run(until="now", broker=project.address)
+    numbers.numbers.append(4)
+    app().run(until="now", broker=project.address)
+    assert read(project, f"{topic}-out") == [1, 2, 3, 4]
+
+
+def test_what_a_readers_source_yields_while_the_application_runs_is_processed(project: Any, topic: str) -> None:
+    numbers, seen = Numbers(1), Batches()
+    app = hr.App(f"live-{topic}")
+    app.stream(hr.sources.custom(numbers, topic=topic), schema="v int").to(f"{topic}-out", name="copy")
+    with app.start(broker=project.address, on_event=seen, quiet=True):
+        seen.rows(1)
+        numbers.numbers.extend([2, 3])
+        seen.rows(3)
+    assert read(project, f"{topic}-out") == [1, 2, 3]
+
+
+def test_a_source_that_keeps_raising_ends_the_run_at_its_line(
+    project: Any, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(hr.sources.Reader):
+        def read(self, after: Any) -> Iterator[hr.sources.Record | None]:
+            yield hr.sources.Record({"v": 1}, position=0)
+            raise OSError("the wire is cut")
+
+    app = hr.App(f"broken-{topic}")
+    app.stream(hr.sources.custom(Broken(), topic=topic), schema="v int").to(f"{topic}-out")
+    monkeypatch.setattr("headrace.gateways.service.BACKOFF", (0.01,))
+    with pytest.raises(RunError, match="the wire is cut") as raised:
+        app.run(broker=project.address)
+    assert raised.value.where is not None
+    assert raised.value.where.code == 'raise OSError("the wire is cut")'
+
+
+def test_a_topic_that_matches_joins_while_it_runs(project: Any, topic: str) -> None:
+    put(project, f"{topic}-a", rows(1))
+    seen = Batches()
+    app = hr.App(f"join-{topic}")
+    app.stream(hr.sources.kafka(pattern=f"{topic}-[a-z]"), schema="v int").to(f"{topic}_out", name="copy")
+    with app.start(broker=project.address, on_event=seen, quiet=True):
+        seen.rows(1)
+        put(project, f"{topic}-b", rows(2))
+        put(project, f"{topic}-a", rows(3))
+        seen.rows(3)
+    assert read(project, f"{topic}_out") == [1, 2, 3]

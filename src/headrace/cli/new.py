@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 
 from headrace.errors import ConfigError, Where
-from headrace.plan.queries import check_name
+from headrace.plan import checks
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,7 +16,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     folder = Path(args.name)
-    check_name(folder.name, "project", Where(f"headrace new {args.name}", 1))
+    checks.name(folder.name, "project", Where(f"headrace new {args.name}", 1))
     if folder.exists():
         raise ConfigError(f"{folder} exists already", fix="choose another name")
     folder.mkdir(parents=True)

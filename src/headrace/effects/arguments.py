@@ -9,7 +9,6 @@ from typing import Any
 from headrace.effects import rate, template
 from headrace.errors import PlanError, Where
 from headrace.plan import checks
-from headrace.plan.queries import check_name
 
 RETRIES = 20
 
@@ -32,7 +31,7 @@ def common(
     if id is not None and not template.template_columns(template.checked(id, "id", where)):
         raise PlanError(f"id={id!r} is the same for every row", where=where, fix='name a column: id="{order_id}"')
     return {
-        "name": check_name(name, "effect", where) if name is not None else f"{kind}-{_digest(identity)}",
+        "name": checks.name(name, "effect", where) if name is not None else f"{kind}-{_digest(identity)}",
         "id": id,
         "on_doubt": on_doubt,
         "rate": rate.checked(rate_text, where),

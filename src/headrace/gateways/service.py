@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from confluent_kafka import KafkaException
 
@@ -40,12 +40,26 @@ class SourceFailed(RunError):
     """The user's source raised."""
 
 
+def prepare(source: Custom, connection: Connection) -> None:
+    """Creates the topic that a source fills, or raises why it does not fit."""
+    own = source.timestamps == "record"
+    topics.ensure(connection, source.topic, config={"message.timestamp.type": "CreateTime"} if own else {})
+    if own and topics.describe(connection, source.topic).config.get("message.timestamp.type") == "LogAppendTime":
+        raise TopicError(
+            f"the topic {source.topic} has the log's timestamps, and the source {source.name!r} sets its own",
+            where=source.where,
+            fix=f"headrace topics alter {source.topic} --config message.timestamp.type=CreateTime",
+        )
+
+
 class Service:
     """Lands the records of one source in its topic.
 
-    `start` creates its topics and begins. `check` raises what ended it for good. `wait_caught_up` waits until everything that
-    the source had is in the topic: it has ended, or has said that there is nothing now. `stop` commits what is whole.
+    `start` creates its topics and begins. `check` raises what ended it for good. `drain` waits until everything that the source
+    had is in the topic: it has ended, or has said that there is nothing now. `stop` commits what is whole.
     """
+
+    role: Literal["feeds"] = "feeds"
 
     def __init__(
         self,
@@ -55,10 +69,10 @@ class Service:
         *,
         say: Say = lambda text: None,
         limits: Limits | None = None,
-        backoff: Sequence[float] = BACKOFF,
+        backoff: Sequence[float] | None = None,
     ) -> None:
         self._app, self._source, self._connection, self._speak = app, source, connection, say
-        self._limits, self._backoff = limits or Limits(), tuple(backoff)
+        self._limits, self._backoff = limits or Limits(), tuple(BACKOFF if backoff is None else backoff)
         self._stop, self._begun, self._quiet = threading.Event(), threading.Event(), threading.Event()
         self._lock = threading.Lock()
         self._session: Session | None = None
@@ -73,16 +87,8 @@ class Service:
 
     def start(self) -> None:
         """Raises what can be known before: a broker that does not answer, a topic that does not fit."""
-        source, kept = self._source, {"message.timestamp.type": "CreateTime"}
-        topics.ensure(self._connection, source.topic, config=kept if source.timestamps == "record" else {})
-        if source.timestamps == "record":
-            config = topics.describe(self._connection, source.topic).config
-            if config.get("message.timestamp.type") == "LogAppendTime":
-                raise TopicError(
-                    f"the topic {source.topic} has the log's timestamps, and the source {source.name!r} sets its own",
-                    where=source.where,
-                    fix=f"headrace topics alter {source.topic} --config message.timestamp.type=CreateTime",
-                )
+        source = self._source
+        prepare(source, self._connection)
         topics.ensure(self._connection, dead_topic(self._app), partitions=1, config={"cleanup.policy": "compact", **LARGE})
         positions.ensure(self._connection, self._app)
         for name, work in (("", self._run), ("-timer", self._time)):
@@ -100,7 +106,7 @@ class Service:
         """Whether all that the source had when it was last asked is in the topic."""
         return self._quiet.is_set()
 
-    def wait_caught_up(self, timeout: float | None = None) -> bool:
+    def drain(self, timeout: float | None = None) -> bool:
         """For bounded runs. False: timeout. What is there is committed without waiting for more."""
         self._hurry = True
         done = self._quiet.wait(timeout)

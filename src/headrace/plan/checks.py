@@ -13,6 +13,13 @@ from headrace.plan.callsite import CallSite
 from headrace.plan.nodes import Node, Read, Udf, walk
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,180}")
+
+
+def name(given: object, what: str, where: Where) -> str:
+    if not isinstance(given, str) or not _NAME.fullmatch(given):
+        raise PlanError(f"{given!r} can't be the name of the {what}", where=where, fix="use letters, digits, '.', '_' and '-'")
+    return given
 
 
 def topic(name: object, where: Where) -> str:

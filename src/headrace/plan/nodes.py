@@ -116,6 +116,16 @@ class _Node:
     lateness: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A service that fills a topic: `reader` is where its records come from, and `name` what its position is stored under."""
+
+    name: str
+    topic: str
+    reader: object
+    where: Where
+
+
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """Where records come from; the values that `hr.sources` makes."""
@@ -136,6 +146,11 @@ class Source:
     def reads(self, topic: str) -> bool:
         """Whether what a query writes to this topic is read here."""
         return False
+
+    @property
+    def feeds(self) -> Feed | None:
+        """What fills the topic that is read here, if something beside the queries does."""
+        return None
 
     @property
     def hidden(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -26,6 +26,7 @@ from headrace.plan.nodes import (
     Emit,
     Every,
     Explode,
+    Feed,
     Filter,
     Join,
     KeyBy,
@@ -45,7 +46,6 @@ from headrace.plan.nodes import (
 )
 from headrace.plan.schema import quoted
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,180}")
 _OWN = "headrace."
 """What the topics begin with that Headrace makes for itself."""
 _TAKEN = re.compile(r"lock|effects\.(db.*|lock)")
@@ -177,7 +177,7 @@ def written(
                 f"the topic {to!r} would be one of Headrace's own", where=where, fix=f"{_OWN!r} is reserved: rename it"
             )
     if name is not None:
-        check_name(name, "query", where)
+        checks.name(name, "query", where)
     label = to if isinstance(to, str) else to.label
     chosen = name or _folder(label)
     if _TAKEN.fullmatch(chosen):
@@ -224,6 +224,7 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
                 where=write.where,
                 fix="write another topic",
             )
+    _one_feed_a_topic(parts.values())
     specs: list[QuerySpec] = []
     for group in groups:
         # A given name, or the first topic; never a counter, because state must survive edits elsewhere.
@@ -278,6 +279,29 @@ def _one_function_a_name(writes: Sequence[Write]) -> None:
         for udf in node.udfs:
             if seen.setdefault(udf.name, udf) != udf:
                 raise PlanError(f"two functions are called {udf.name}()", where=node.where, fix="give one of them another name")
+
+
+def _one_feed_a_topic(writes: Collection[Write]) -> None:
+    """A position belongs to one reader, and what a reader fills is written by nothing else."""
+    seen: dict[str, Feed] = {}
+    for node in (node for write in writes for node in walk(write.node)):
+        feed = node.source.feeds if isinstance(node, Read) else None
+        if feed is None:
+            continue
+        if written := next((write for write in writes if write.label == feed.topic), None):
+            raise PlanError(
+                f"the topic {feed.topic!r} is filled by the source {feed.name!r}",
+                where=written.where,
+                fix="write another topic",
+            )
+        for key, what in ((f"name {feed.name}", "are called"), (f"topic {feed.topic}", "fill the topic")):
+            other = seen.setdefault(key, feed)
+            if other.reader is not feed.reader or (other.name, other.topic) != (feed.name, feed.topic):
+                raise PlanError(
+                    f"two sources {what} {key.partition(' ')[2]!r}; the other is at {other.where}",
+                    where=feed.where,
+                    fix="give one another topic= (and name=), or make one source and read it twice",
+                )
 
 
 def _spec(app: str, first: Write, group: Sequence[Write]) -> QuerySpec:
@@ -400,9 +424,3 @@ def clock_text(clock: Clock) -> str:
             return f"{clock_text(clock.occurred)} + {received} - {clock_text(clock.sent)}"
         case _:
             return f"of {clock.value}"
-
-
-def check_name(name: str, what: str, where: Where) -> str:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise PlanError(f"{name!r} can't be the name of the {what}", where=where, fix="use letters, digits, '.', '_' and '-'")
-    return name

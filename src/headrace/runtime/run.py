@@ -22,6 +22,7 @@ from headrace.effects import outbox
 from headrace.effects.dispatch import Dispatcher
 from headrace.effects.effect import Effect
 from headrace.errors import BrokerError, PlanError, RunError
+from headrace.gateways import service as gateways
 from headrace.plan import durations
 from headrace.plan import realtime as plan_realtime
 from headrace.plan.nodes import Aggregate, Read, walk
@@ -38,6 +39,7 @@ from headrace.runtime.services import Effects, Service, Services
 from headrace.runtime.stop import Interrupted, Stop, Task
 from headrace.runtime.supervise import Clock, Job, Supervisor
 from headrace.sinks.files import Files
+from headrace.sources.custom import Custom
 from headrace.spark import child, ends, jvm, realtime
 from headrace.spark.cluster import Cluster, cores
 from headrace.spark.compile import Compiled, compile, explain
@@ -395,10 +397,15 @@ class _Runner:
 
     def _services(self, specs: Sequence[QuerySpec]) -> list[Service]:
         """What runs beside these queries."""
-        effects = [sink for spec in specs for sink in spec.sinks if isinstance(sink, Effect)]
-        if not effects:
-            return []
-        return [Effects(Dispatcher(outbox.path(self.config.state, specs[0].app), effects, say=self.say))]
+        read = dict.fromkeys(read.source for spec in specs for read in spec.sources)
+        services: list[Service] = [
+            gateways.Service(specs[0].app, source, self.connection, say=self.say)
+            for source in read
+            if isinstance(source, Custom)
+        ]
+        if effects := [sink for spec in specs for sink in spec.sinks if isinstance(sink, Effect)]:
+            services.append(Effects(Dispatcher(outbox.path(self.config.state, specs[0].app), effects, say=self.say)))
+        return services
 
     def say(self, text: str) -> None:
         self.listeners.say(text)

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from headrace.errors import PlanError, Where
 from headrace.plan import checks, spelling
 from headrace.plan.callsite import call_site
-from headrace.plan.queries import check_name
+from headrace.plan.nodes import Feed
 from headrace.sources.kafka import Kafka
 
 Position = str | bytes | int | float | list[Any] | dict[str, Any]
@@ -63,6 +63,10 @@ class Custom(Kafka):
     def topic(self) -> str:
         return self.topics[0]
 
+    @property
+    def feeds(self) -> Feed:
+        return Feed(self.name, self.topic, self.reader, self.where)
+
 
 @spelling.arguments
 def custom(reader: Reader, *, topic: str, name: str | None = None, timestamps: Timestamps = "log") -> Custom:
@@ -87,7 +91,7 @@ def custom(reader: Reader, *, topic: str, name: str | None = None, timestamps: T
     return Custom(
         reader=reader,
         topics=(checked,),
-        name=check_name(checked if name is None else name, "source", where),
+        name=checks.name(checked if name is None else name, "source", where),
         timestamps=timestamps,
         where=where,
     )

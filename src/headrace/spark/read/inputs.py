@@ -8,13 +8,17 @@ from pyspark.sql import functions as F
 from headrace.broker.client import Connection
 from headrace.config import Config
 from headrace.plan.nodes import Read, Source
+from headrace.sources.custom import Custom
 from headrace.sources.kafka import Kafka
+from headrace.spark.read.custom import CustomInput
 from headrace.spark.read.input import Input
 from headrace.spark.read.kafka import KafkaInput
 
 
 def of(read: Read, connection: Connection, config: Config) -> Input:
     match read.source:
+        case Custom() as source:
+            return CustomInput(read, source, connection, config, filled=source)
         case Kafka() as source:
             return KafkaInput(read, source, connection, config)
         case _:

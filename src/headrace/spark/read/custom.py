@@ -1,0 +1,19 @@
+"""Records of a source that the user wrote: those of the topic that it fills."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from headrace.gateways import service
+from headrace.sources.custom import Custom
+from headrace.spark.read.kafka import KafkaInput
+
+
+@dataclass(slots=True, kw_only=True)
+class CustomInput(KafkaInput):
+    filled: Custom
+
+    def prepare(self, written: Collection[str]) -> None:
+        service.prepare(self.filled, self.connection)
+        KafkaInput.prepare(self, written)
