@@ -59,10 +59,10 @@ def _surgery(seed: int, say: Say, code: Path) -> Report:
 DEFECTS = (
     Defect(
         "marker outside the transaction",
-        f"{SINK}/KafkaWriting.java",
-        "    send(new ProducerRecord<>(end.settings.marks()",
+        f"{SINK}/kafka/KafkaBatch.java",
+        "    send(new ProducerRecord<>(destination.settings.marks()",
         "    producer.commitTransaction();\n    producer.beginTransaction();\n"
-        "    send(new ProducerRecord<>(end.settings.marks()",
+        "    send(new ProducerRecord<>(destination.settings.marks()",
         _crash("MARK_SENT"),
     ),
     Defect(
@@ -74,23 +74,23 @@ DEFECTS = (
     ),
     Defect(
         "name instead of id",
-        f"{SINK}/SinkTable.java",
+        f"{SINK}/spark/SinkTable.java",
         "new SinkWrite(sink, info.queryId(), location)",
         "new SinkWrite(sink, sink, location)",
         lambda seed, say, code: strikes.refusals(seed, say, code=code),
     ),
     Defect(
         "skipped batch not drained",
-        f"{SINK}/SinkWriter.java",
+        f"{SINK}/spark/SinkWriter.java",
         "    rows++;\n",
         "    rows++;\n"
-        '    if (java.util.Arrays.stream(ends).allMatch(end -> end == null)) throw new SinkException("skipped");\n',
+        '    if (java.util.Arrays.stream(writers).allMatch(each -> each == null)) throw new headrace.kernel.sink.SinkException("skipped");\n',
         _surgery,
     ),
     Defect(
         # What was known before the timeout is held for true, and the batch sent again.
         "producer reused after a timeout",
-        f"{SINK}/KafkaEnd.java",
+        f"{SINK}/kafka/KafkaDestination.java",
         "    return mark();\n",
         "    Object known = System.getProperties().computeIfAbsent(settings.id, id -> java.util.Optional.ofNullable(mark()));\n"
         "    return (Mark) ((java.util.Optional<?>) known).orElse(null);\n",
@@ -98,7 +98,7 @@ DEFECTS = (
     ),
     Defect(
         "no fencing",
-        f"{SINK}/KafkaEnd.java",
+        f"{SINK}/kafka/KafkaDestination.java",
         'config.put("transactional.id", settings.id);',
         'config.put("transactional.id", settings.id + java.util.UUID.randomUUID());',
         _crash("FLUSHED"),
@@ -112,14 +112,14 @@ DEFECTS = (
     ),
     Defect(
         "what was confirmed is not kept",
-        f"{SINK}/Sink.java",
+        f"{SINK}/Destinations.java",
         "    confirmed.write(number, now);\n",
         "",
         lambda seed, say, code: restored.restored(seed, say, places=("sqlite",), code=code),
     ),
     Defect(
         "the ends of topics are not compared",
-        f"{SINK}/KafkaEnd.java",
+        f"{SINK}/kafka/KafkaDestination.java",
         "      if (now < end) throw",
         "      if (now < 0) throw",
         lambda seed, say, code: restored.page_cache(seed, say, code=code),
@@ -127,8 +127,8 @@ DEFECTS = (
     Defect(
         "what a task leaves is kept in memory",
         f"{SINK}/TaskOutput.java",
-        "PIECE = 4 << 20, IN_NOTE = 256 << 10",
-        "PIECE = Integer.MAX_VALUE, IN_NOTE = Integer.MAX_VALUE",
+        "PIECE = 4 << 20, IN_RESULT = 256 << 10",
+        "PIECE = Integer.MAX_VALUE, IN_RESULT = Integer.MAX_VALUE",
         lambda seed, say, code: cluster.wide(seed, say, seconds=240, code=code),
     ),
     Defect(
@@ -141,8 +141,8 @@ DEFECTS = (
     Defect(
         "dead letters off",
         f"{SINK}/DeadLetters.java",
-        "    letters.putIfAbsent(letter.id(), letter);",
-        "    letters.isEmpty();",
+        "    deadLetters.putIfAbsent(deadLetter.id(), deadLetter);",
+        "    deadLetters.isEmpty();",
         _surgery,
     ),
     Defect(

@@ -233,17 +233,17 @@ class DeadLetters:
         ]
 
 
-SINK = "headrace.kernel.sink.SinkProvider"
+SINK = "headrace.kernel.sink.spark.SinkProvider"
 """The format to write with; its option `sink` is the name of one that is registered."""
 
 
-def register_sink(spark: SparkSession, name: str, ends: Sequence[Any]) -> None:
+def register_sink(spark: SparkSession, name: str, destinations: Sequence[Any]) -> None:
     """Where the next run of a query writes; what an earlier run left under this name is closed."""
-    _jvm(spark).headrace.kernel.sink.Sink.register(name, list(ends))
+    _jvm(spark).headrace.kernel.sink.Destinations.register(name, list(destinations))
 
 
 def unregister_sink(spark: SparkSession, name: str) -> None:
-    _jvm(spark).headrace.kernel.sink.Sink.unregister(name)
+    _jvm(spark).headrace.kernel.sink.Destinations.unregister(name)
 
 
 def expect_topics(spark: SparkSession, name: str, client: Mapping[str, str], ids: Mapping[str, str], *, planned: bool) -> None:
@@ -263,13 +263,13 @@ def forget_topics(spark: SparkSession, name: str) -> None:
 def bury(spark: SparkSession, name: str, batch: int) -> None:
     """The dead letters alone, of a query whose rows another sink writes. What raises a RunError can be tried again."""
     with _told("the dead letters could not be written"):
-        _jvm(spark).headrace.kernel.sink.Sink.bury(name, batch)
+        _jvm(spark).headrace.kernel.sink.Destinations.writeDeadLetters(name, batch)
 
 
 def begin_sink(spark: SparkSession, name: str, checkpoint: str) -> list[str]:
     """Compares what its destinations hold with the checkpoint; returns notes on caches that lost rows. Raises Stopped."""
     try:
-        return list(_jvm(spark).headrace.kernel.sink.Sink.begin(name, checkpoint, spark._jsparkSession))  # pyright: ignore
+        return list(_jvm(spark).headrace.kernel.sink.Destinations.begin(name, checkpoint, spark._jsparkSession))  # pyright: ignore
     except Py4JJavaError as e:
         raise Stopped(_failure(e.java_exception)) from e
 
@@ -277,13 +277,13 @@ def begin_sink(spark: SparkSession, name: str, checkpoint: str) -> list[str]:
 def repair_sink(spark: SparkSession, name: str, checkpoint: str) -> list[str]:
     """Destinations that don't fit the checkpoint forget what they have; returns which."""
     with _told("the destinations can't be repaired"):
-        return list(_jvm(spark).headrace.kernel.sink.Sink.repair(name, checkpoint, spark._jsparkSession))  # pyright: ignore
+        return list(_jvm(spark).headrace.kernel.sink.Destinations.repair(name, checkpoint, spark._jsparkSession))  # pyright: ignore
 
 
 def forget_sink(spark: SparkSession, name: str, *, rows: bool) -> None:
     """All its destinations forget what they have, as if nothing had been written; with `rows` they delete it too."""
     with _told("the destinations can't be reset"):
-        _jvm(spark).headrace.kernel.sink.Sink.forget(name, rows)
+        _jvm(spark).headrace.kernel.sink.Destinations.forget(name, rows)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
 /**
- * A batch of a query: what an end has to know to tell whether it has it already.
+ * A batch of a query: what a destination has to know to tell whether it has it already.
  *
  * @param checkpoint the id that Spark gave the checkpoint when it was made: a name would also fit another one in its place
  * @param number as Spark counts, from 0 in each checkpoint
@@ -19,7 +19,7 @@ import org.apache.hadoop.fs.Path;
  */
 public record Batch(String checkpoint, long number, String hash) {
   /** As planned: Spark writes a batch's offsets to its checkpoint before it runs the batch. */
-  static Batch planned(String checkpoint, long number, String location, Configuration hadoop) {
+  public static Batch planned(String checkpoint, long number, String location, Configuration hadoop) {
     Path file = new Path(location, "offsets/" + number);
     try (InputStream in = file.getFileSystem(hadoop).open(file)) {
       byte[] sum = MessageDigest.getInstance("SHA-256").digest(in.readAllBytes());
@@ -40,15 +40,15 @@ public record Batch(String checkpoint, long number, String hash) {
     }
   }
 
-  Mark done(long rows) {
+  public Mark done(long rows) {
     return new Mark(checkpoint, number, hash, rows);
   }
 
-  static byte[] utf8(String text) {
+  public static byte[] utf8(String text) {
     return text.getBytes(StandardCharsets.UTF_8);
   }
 
-  static String text(byte[] utf8) {
+  public static String text(byte[] utf8) {
     return utf8 == null ? null : new String(utf8, StandardCharsets.UTF_8);
   }
 }

@@ -11,19 +11,19 @@ import org.apache.spark.sql.types.*;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** Cells as text, written as in the JSON of a topic's records, but without the quotes of strings and times. */
-final class Cells {
+public final class Cells {
   private static final long DAY = 86_400_000_000L;
   private static final int FIRST_DAY = -719_162, LAST_DAY = 2_932_896; // years 1 to 9999
 
   private Cells() {}
 
   /** One column's text; the cell is not null. Not for several threads. */
-  interface Text {
+  public interface Text {
     String of(InternalRow row, int column);
   }
 
   /** Null for a type that has no text here. */
-  static Text text(DataType type) {
+  public static Text text(DataType type) {
     if (type instanceof StringType) return (row, i) -> row.getUTF8String(i).toString();
     if (type instanceof BooleanType) return (row, i) -> Boolean.toString(row.getBoolean(i));
     if (type instanceof ByteType) return (row, i) -> Integer.toString(row.getByte(i));
@@ -38,10 +38,10 @@ final class Cells {
     if (type instanceof DateType) return (row, i) -> date(new StringBuilder(10), row.getInt(i)).toString();
     if (type instanceof TimestampType) return (row, i) -> time(row.getLong(i)).append('Z').toString();
     if (type instanceof TimestampNTZType) return (row, i) -> time(row.getLong(i)).toString();
-    return nested(type) ? json(type) : null;
+   return nested(type) ? json(type) : null;
   }
 
-  static boolean nested(DataType type) {
+  public static boolean nested(DataType type) {
     return type instanceof ArrayType || type instanceof MapType || type instanceof StructType || type instanceof VariantType;
   }
 
@@ -66,7 +66,7 @@ final class Cells {
   }
 
   /** Without a zone. */
-  static StringBuilder time(long micros) {
+  public static StringBuilder time(long micros) {
     StringBuilder out = date(new StringBuilder(32), Math.toIntExact(Math.floorDiv(micros, DAY)));
     long rest = Math.floorMod(micros, DAY);
     int seconds = (int) (rest / 1_000_000);
@@ -76,7 +76,7 @@ final class Cells {
     return digits(out.append('.'), (int) (rest % 1_000_000), 6);
   }
 
-  static StringBuilder date(StringBuilder out, int day) {
+  public static StringBuilder date(StringBuilder out, int day) {
     LocalDate date = LocalDate.ofEpochDay(day);
     if (!common(day)) return out.append(date);
     digits(out, date.getYear(), 4);
@@ -84,7 +84,7 @@ final class Cells {
     return digits(out.append('-'), date.getDayOfMonth(), 2);
   }
 
-  static boolean common(int day) {
+  public static boolean common(int day) {
     return FIRST_DAY <= day && day <= LAST_DAY;
   }
 

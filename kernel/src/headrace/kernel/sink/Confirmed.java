@@ -20,14 +20,14 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
  * destinations have committed the batch and before Spark notes it as done, then the one before is deleted. A batch that
  * writes nothing leaves no mark anywhere and no file here.
  */
-final class Confirmed {
+public final class Confirmed {
   private static final ObjectMapper JSON = new ObjectMapper();
 
   /**
    * @param batch the last one whose mark was written there
    * @param ends of topics, the offset behind the last record, by partition ("topic/0")
    */
-  record Last(long batch, Map<String, Long> ends) {}
+  public record Last(long batch, Map<String, Long> ends) {}
 
   private final Path place;
   private final CheckpointFileManager files;
@@ -46,7 +46,7 @@ final class Confirmed {
   }
 
   /** {@code location} is the checkpoint's. */
-  static Confirmed at(String location, Configuration hadoop) {
+  public static Confirmed at(String location, Configuration hadoop) {
     try {
       return new Confirmed(new Path(location), hadoop);
     } catch (JsonProcessingException e) {
@@ -57,8 +57,8 @@ final class Confirmed {
   }
 
   /** Null if nothing was confirmed there, as far as is known. */
-  Last last(String end) {
-    return known.get(end);
+  Last last(String destination) {
+    return known.get(destination);
   }
 
   /** On the disk when this returns. */
@@ -82,8 +82,8 @@ final class Confirmed {
     written = batch;
   }
 
-  void forget(String end) {
-    if (known.remove(end) == null) return;
+  void forget(String destination) {
+    if (known.remove(destination) == null) return;
     Map<String, Last> left = known;
     known = new TreeMap<>();
     files.delete(new Path(place, "confirmed"));

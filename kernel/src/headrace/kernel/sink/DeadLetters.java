@@ -25,17 +25,17 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class DeadLetters extends AccumulatorV2<DeadLetter, Map<String, DeadLetter>> {
   private static final int LONGEST = 1000;
 
-  private final Map<String, DeadLetter> letters = new LinkedHashMap<>();
+  private final Map<String, DeadLetter> deadLetters = new LinkedHashMap<>();
   private final transient Map<Long, Integer> oversized = new ConcurrentHashMap<>();
 
   public static DeadLetters of(SparkSession session, String query) {
-    DeadLetters letters = new DeadLetters();
-    session.sparkContext().register(letters, "dead letters of " + query);
-    return letters;
+    DeadLetters deadLetters = new DeadLetters();
+    session.sparkContext().register(deadLetters, "dead letters of " + query);
+    return deadLetters;
   }
 
   /** A condition that holds for rows without a cause, and remembers the others. */
-  public static Column good(DeadLetters letters, String operator, Column cause, Column topic, Column partition, Column offset) {
+  public static Column good(DeadLetters deadLetters, String operator, Column cause, Column topic, Column partition, Column offset) {
     List<Expression> arguments =
         List.of(
             Literal.create(UTF8String.fromString(operator), DataTypes.StringType),
@@ -46,7 +46,7 @@ public final class DeadLetters extends AccumulatorV2<DeadLetter, Map<String, Dea
     // Not deterministic: no filter may be moved before this one, or what it leaves out would not be remembered.
     return ExpressionUtils.column(
         new Invoke(
-            new Literal(letters, new ObjectType(DeadLetters.class)),
+            new Literal(deadLetters, new ObjectType(DeadLetters.class)),
             "judge",
             DataTypes.BooleanType,
             CollectionConverters.asScala(arguments).toSeq(),
@@ -65,7 +65,7 @@ public final class DeadLetters extends AccumulatorV2<DeadLetter, Map<String, Dea
   }
 
   /** A batch had so many rows that were too large for their topic. */
-  void note(long batch, int oversized) {
+  public void note(long batch, int oversized) {
     if (oversized > 0) this.oversized.put(batch, oversized);
   }
 
@@ -76,14 +76,14 @@ public final class DeadLetters extends AccumulatorV2<DeadLetter, Map<String, Dea
 
   /** What was told since this was last asked. */
   public synchronized List<DeadLetter> take() {
-    List<DeadLetter> taken = List.copyOf(letters.values());
-    letters.clear();
+    List<DeadLetter> taken = List.copyOf(deadLetters.values());
+    deadLetters.clear();
     return taken;
   }
 
   @Override
-  public synchronized void add(DeadLetter letter) {
-    letters.putIfAbsent(letter.id(), letter);
+  public synchronized void add(DeadLetter deadLetter) {
+    deadLetters.putIfAbsent(deadLetter.id(), deadLetter);
   }
 
   @Override
@@ -93,23 +93,23 @@ public final class DeadLetters extends AccumulatorV2<DeadLetter, Map<String, Dea
 
   @Override
   public synchronized Map<String, DeadLetter> value() {
-    return letters;
+    return deadLetters;
   }
 
   @Override
   public synchronized boolean isZero() {
-    return letters.isEmpty();
+    return deadLetters.isEmpty();
   }
 
   @Override
   public synchronized void reset() {
-    letters.clear();
+    deadLetters.clear();
   }
 
   @Override
   public synchronized AccumulatorV2<DeadLetter, Map<String, DeadLetter>> copy() {
     DeadLetters copy = new DeadLetters();
-    copy.letters.putAll(letters);
+    copy.deadLetters.putAll(deadLetters);
     return copy;
   }
 }

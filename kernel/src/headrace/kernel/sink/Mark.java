@@ -1,16 +1,16 @@
 package headrace.kernel.sink;
 
-/** What an end remembers, in the transaction of the rows themselves: the last batch it took. */
+/** What a destination remembers, in the transaction of the rows themselves: the last batch it took. */
 public record Mark(String checkpoint, long batch, String hash, long rows) {
   private static final String SEPARATOR = " ";
 
-  /** Whether the end that has this mark (null for none) has the batch too. Refuses one that does not go on from there. */
-  static boolean covers(Mark mark, Batch batch, String end) {
+  /** Whether the destination that has this mark (null for none) has the batch too. Refuses one that does not go on from there. */
+  static boolean covers(Mark mark, Batch batch, String destination) {
     if (mark == null) return false;
-    if (!mark.checkpoint.equals(batch.checkpoint())) throw MarkException.other(end, mark, batch.number());
+    if (!mark.checkpoint.equals(batch.checkpoint())) throw MarkException.other(destination, mark, batch.number());
     if (mark.batch < batch.number()) return false;
-    if (mark.batch > batch.number()) throw MarkException.back(end, mark, batch.number());
-    if (!mark.hash.equals(batch.hash())) throw MarkException.changed(end, mark, batch.number());
+    if (mark.batch > batch.number()) throw MarkException.back(destination, mark, batch.number());
+    if (!mark.hash.equals(batch.hash())) throw MarkException.changed(destination, mark, batch.number());
     return true;
   }
 
@@ -27,11 +27,11 @@ public record Mark(String checkpoint, long batch, String hash, long rows) {
     if (last != null && (mark == null || mark.batch < last.batch())) throw MarkException.lost(place, mark, last.batch());
   }
 
-  String text() {
+  public String text() {
     return String.join(SEPARATOR, checkpoint, Long.toString(batch), hash, Long.toString(rows));
   }
 
-  static Mark parse(String text) {
+  public static Mark parse(String text) {
     String[] parts = text.split(SEPARATOR);
     return new Mark(parts[0], Long.parseLong(parts[1]), parts[2], Long.parseLong(parts[3]));
   }

@@ -5,8 +5,8 @@ public final class MarkException extends RuntimeException {
   private final String kind;
 
   /** @param has the destination's last batch, -1 for none */
-  private MarkException(String kind, String end, long has, long batch) {
-    super("HEADRACE_MARK kind=" + kind + " has=" + has + " batch=" + batch + " end=" + end);
+  private MarkException(String kind, String destination, long has, long batch) {
+    super("HEADRACE_MARK kind=" + kind + " has=" + has + " batch=" + batch + " end=" + destination);
     this.kind = kind;
   }
 
@@ -16,27 +16,27 @@ public final class MarkException extends RuntimeException {
   }
 
   /** The checkpoint is not the one that wrote: it was deleted, or swapped for another. */
-  static MarkException other(String end, Mark mark, long batch) {
-    return new MarkException("other", end, mark.batch(), batch);
+  static MarkException other(String destination, Mark mark, long batch) {
+    return new MarkException("other", destination, mark.batch(), batch);
   }
 
   /** The checkpoint is older than what was written: it was copied back. */
-  static MarkException back(String end, Mark mark, long batch) {
-    return new MarkException("back", end, mark.batch(), batch);
+  static MarkException back(String destination, Mark mark, long batch) {
+    return new MarkException("back", destination, mark.batch(), batch);
   }
 
   /** The batch was planned a second time, of other records. */
-  static MarkException changed(String end, Mark mark, long batch) {
-    return new MarkException("changed", end, mark.batch(), batch);
+  static MarkException changed(String destination, Mark mark, long batch) {
+    return new MarkException("changed", destination, mark.batch(), batch);
   }
 
   /** The destination has less than it has confirmed: an older copy was put in its place, or it lost writes. */
-  static MarkException lost(String end, Mark mark, long confirmed) {
-    return new MarkException("lost", end, mark == null ? -1 : mark.batch(), confirmed);
+  static MarkException lost(String destination, Mark mark, long confirmed) {
+    return new MarkException("lost", destination, mark == null ? -1 : mark.batch(), confirmed);
   }
 
   /** Its mark is there, and what was written with it is not; {@code what} says so. */
-  static MarkException cut(String what, Mark mark) {
+  public static MarkException cut(String what, Mark mark) {
     return new MarkException("cut", what, mark.batch(), mark.batch());
   }
 }

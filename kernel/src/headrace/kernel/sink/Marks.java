@@ -12,16 +12,16 @@ import java.sql.SQLException;
  * @param table where they are
  * @param hold what to say after a SELECT so that nobody else changes the row
  */
-record Marks(String table, String hold) {
-  record Begun(long epoch, Mark mark) {}
+public record Marks(String table, String hold) {
+  public record Begun(long epoch, Mark mark) {}
 
   /** The columns, in the words of this database. */
-  static String columns(String text, String number) {
+  public static String columns(String text, String number) {
     return "query %1$s PRIMARY KEY, checkpoint %1$s, batch %2$s, hash %1$s, rows %2$s, epoch %2$s NOT NULL DEFAULT 0".formatted(text, number);
   }
 
   /** Ends earlier runs. Waits for a transaction that has begun already. */
-  Begun begin(Connection connection, String query) throws SQLException {
+  public Begun begin(Connection connection, String query) throws SQLException {
     String raise =
         "INSERT INTO " + table + " AS m (query, epoch) VALUES (?, 1) ON CONFLICT (query) DO UPDATE SET epoch = m.epoch + 1"
             + " RETURNING epoch, checkpoint, batch, hash, rows";
@@ -37,21 +37,21 @@ record Marks(String table, String hold) {
   }
 
   /** To be called first in the transaction of a batch. */
-  void hold(Connection connection, String query, long epoch, String end) throws SQLException {
+  public void hold(Connection connection, String query, long epoch, String destination) throws SQLException {
     try (PreparedStatement statement = connection.prepareStatement("SELECT epoch FROM " + table + " WHERE query = ?" + hold)) {
       statement.setString(1, query);
       try (ResultSet row = statement.executeQuery()) {
-        if (!row.next() || row.getLong(1) != epoch) throw replaced(query, end);
+        if (!row.next() || row.getLong(1) != epoch) throw replaced(query, destination);
       }
     }
   }
 
-  static RefusedException replaced(String query, String end) {
-    return new RefusedException("another run of " + query + " writes to " + end + " now; this one has written nothing since");
+  public static RefusedException replaced(String query, String destination) {
+    return new RefusedException("another run of " + query + " writes to " + destination + " now; this one has written nothing since");
   }
 
   /** Ends earlier runs too. */
-  void forget(Connection connection, String query) throws SQLException {
+  public void forget(Connection connection, String query) throws SQLException {
     begin(connection, query);
     String clear = "UPDATE " + table + " SET checkpoint = NULL, batch = NULL, hash = NULL, rows = NULL WHERE query = ?";
     try (PreparedStatement statement = connection.prepareStatement(clear)) {
@@ -60,7 +60,7 @@ record Marks(String table, String hold) {
     }
   }
 
-  void write(Connection connection, String query, Mark mark) throws SQLException {
+  public void write(Connection connection, String query, Mark mark) throws SQLException {
     String set = "UPDATE " + table + " SET checkpoint = ?, batch = ?, hash = ?, rows = ? WHERE query = ?";
     try (PreparedStatement statement = connection.prepareStatement(set)) {
       statement.setString(1, mark.checkpoint());

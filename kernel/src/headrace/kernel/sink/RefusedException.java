@@ -7,7 +7,7 @@ public final class RefusedException extends RuntimeException {
   }
 
   /** Of what the message says all there is to say; for a log, where it came from. */
-  static RefusedException of(String message, Throwable from) {
+  public static RefusedException of(String message, Throwable from) {
     RefusedException exception = new RefusedException(message);
     exception.addSuppressed(from);
     return exception;

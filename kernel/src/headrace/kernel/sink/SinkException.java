@@ -11,7 +11,7 @@ public final class SinkException extends RuntimeException {
   }
 
   /** Of what the message says all there is to say; for a log, where it came from. */
-  static SinkException of(String message, Throwable from) {
+  public static SinkException of(String message, Throwable from) {
     SinkException exception = new SinkException(message);
     exception.addSuppressed(from);
     return exception;

@@ -21,20 +21,20 @@ import scala.Option;
 import scala.reflect.ClassTag$;
 
 /**
- * What a task on an executor leaves for the driver. A little travels with the task's note. More is stored piece by piece on the
+ * What a task on an executor leaves for the driver. A little travels with the task's result. More is stored piece by piece on the
  * executor's disk, in Spark's block store, and the driver fetches one piece at a time: neither ever holds a whole batch in memory,
  * however large it is.
  */
-final class TaskOutput extends OutputStream {
-  private static final int PIECE = 4 << 20, IN_NOTE = 256 << 10;
+public final class TaskOutput extends OutputStream {
+  private static final int PIECE = 4 << 20, IN_RESULT = 256 << 10;
 
-  private final int destination;
+  private final int index;
   private final List<BlockId> pieces = new ArrayList<>();
   private final ByteArrayOutputStream piece = new ByteArrayOutputStream();
 
-  /** {@code destination} is its place among those of the sink. */
-  TaskOutput(int destination) {
-    this.destination = destination;
+  /** {@code index} is its place among those of the sink. */
+  public TaskOutput(int index) {
+    this.index = index;
   }
 
   @Override
@@ -51,7 +51,7 @@ final class TaskOutput extends OutputStream {
 
   private void store() {
     // Unique in the application: Spark numbers the attempts of all its tasks, and a task has fewer than a million pieces (4 TB).
-    BlockId id = new StreamBlockId(destination, TaskContext.get().taskAttemptId() << 20 | pieces.size());
+    BlockId id = new StreamBlockId(index, TaskContext.get().taskAttemptId() << 20 | pieces.size());
     BlockManager blocks = SparkEnv.get().blockManager();
     ChunkedByteBuffer bytes = new ChunkedByteBuffer(ByteBuffer.wrap(piece.toByteArray()));
     Option<Object> fifth = blocks.<Object>putBytes$default$5();
@@ -64,20 +64,20 @@ final class TaskOutput extends OutputStream {
   }
 
   /** All is written. */
-  Left finish() {
-    if (piece.size() > IN_NOTE) store();
-    return new Left(List.copyOf(pieces), piece.toByteArray());
+  public Stored finish() {
+    if (piece.size() > IN_RESULT) store();
+    return new Stored(List.copyOf(pieces), piece.toByteArray());
   }
 
   /** The task failed. */
-  void abort() {
+  public void abort() {
     for (BlockId id : pieces) SparkEnv.get().blockManager().removeBlock(id, true);
   }
 
-  /** How the driver gets at what a task wrote: pieces to fetch, and what came with the note itself. */
-  record Left(List<BlockId> pieces, byte[] rest) implements Serializable {
+  /** How the driver gets at what a task wrote: pieces to fetch, and what came with the result itself. */
+  public record Stored(List<BlockId> pieces, byte[] rest) implements Serializable {
     /** All of it, once: a piece is fetched when the one before it is read, and removed from the executor. */
-    InputStream open() {
+    public InputStream open() {
       return new SequenceInputStream(
           new Enumeration<>() {
             private int at = 0;

@@ -11,7 +11,7 @@ class MarkTest {
   private static final Batch BATCH = new Batch("checkpoint", 7, "abc");
 
   private static boolean covers(Mark mark) {
-    return Mark.covers(mark, BATCH, "an end");
+    return Mark.covers(mark, BATCH, "a destination");
   }
 
   private static String refusal(Mark mark) {
@@ -32,9 +32,9 @@ class MarkTest {
 
   @Test
   void whatDoesNotGoOnFromThereIsRefused() {
-    assertEquals("HEADRACE_MARK kind=other has=6 batch=7 end=an end", refusal(new Mark("another", 6, "abc", 1)));
-    assertEquals("HEADRACE_MARK kind=back has=8 batch=7 end=an end", refusal(new Mark("checkpoint", 8, "abc", 1)));
-    assertEquals("HEADRACE_MARK kind=changed has=7 batch=7 end=an end", refusal(new Mark("checkpoint", 7, "abd", 1)));
+    assertEquals("HEADRACE_MARK kind=other has=6 batch=7 end=a destination", refusal(new Mark("another", 6, "abc", 1)));
+    assertEquals("HEADRACE_MARK kind=back has=8 batch=7 end=a destination", refusal(new Mark("checkpoint", 8, "abc", 1)));
+    assertEquals("HEADRACE_MARK kind=changed has=7 batch=7 end=a destination", refusal(new Mark("checkpoint", 7, "abd", 1)));
   }
 
   @Test

@@ -1,4 +1,4 @@
-package headrace.kernel.sink;
+package headrace.kernel.sink.sqlite;
 
 import static java.util.Comparator.comparing;
 import static java.util.Comparator.naturalOrder;
@@ -7,6 +7,16 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import headrace.kernel.sink.Batch;
+import headrace.kernel.sink.BufferedBatch;
+import headrace.kernel.sink.Confirmed;
+import headrace.kernel.sink.Destination;
+import headrace.kernel.sink.Destinations;
+import headrace.kernel.sink.RefusedException;
+import headrace.kernel.sink.Shape;
+import headrace.kernel.sink.TaskOutput;
+import headrace.kernel.sink.TaskWriter;
+import headrace.kernel.sink.postgres.CopyTextTest;
 import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
@@ -34,7 +44,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.sqlite.JDBC;
 
-class SqliteEndTest {
+class SqliteDestinationTest {
   private static final StructType ROW = StructType.fromDDL("id int, text string");
   private static final StructType LINE =
       new StructType().add("key", "string").add("value", "string").add("route", "int").add("deleted", "boolean").add("row", ROW);
@@ -54,14 +64,14 @@ class SqliteEndTest {
     return UNSAFE.apply(new GenericInternalRow(new Object[] {key, null, route, text == null, cells})).copy();
   }
 
-  private SqliteEnd end() {
-    return SqliteEnd.of("a sink", 0, "a query", file, "t", ROW.json(), List.of("id"), true);
+  private SqliteDestination destination() {
+    return SqliteDestination.of("a sink", 0, "a query", file, "t", ROW.json(), List.of("id"), true);
   }
 
-  private Sink sink(End... ends) {
-    Sink.register("a sink", List.of(ends));
-    Sink.named("a sink").begin(checkpoint());
-    return Sink.named("a sink");
+  private Destinations sink(Destination... destinations) {
+    Destinations.register("a sink", List.of(destinations));
+    Destinations.named("a sink").begin(checkpoint());
+    return Destinations.named("a sink");
   }
 
   /** As of a query that runs: Spark has noted all batches up to 99. */
@@ -81,19 +91,19 @@ class SqliteEndTest {
   }
 
   /** What a task leaves. */
-  private static Serializable task(Pen pen, InternalRow... rows) {
-    Pen.Lines lines = CopyTextTest.sent(pen).lines(0);
+  private static Serializable task(TaskWriter.Factory writers, InternalRow... rows) {
+    TaskWriter lines = CopyTextTest.sent(writers).open(0);
     for (InternalRow row : rows) lines.write(row);
     return lines.finish();
   }
 
-  private static void write(Sink sink, Batch batch, InternalRow... rows) {
-    Pen pen = sink.open(batch)[0];
-    if (pen != null) commit(sink, batch, rows.length, task(pen, rows));
+  private static void write(Destinations sink, Batch batch, InternalRow... rows) {
+    TaskWriter.Factory writers = sink.open(batch)[0];
+    if (writers != null) commit(sink, batch, rows.length, task(writers, rows));
   }
 
-  private static void commit(Sink sink, Batch batch, int rows, Serializable note) {
-    sink.writing(0).commit(List.of(note), batch.done(rows));
+  private static void commit(Destinations sink, Batch batch, int rows, Serializable result) {
+    sink.batchWrite(0).commit(List.of(result), batch.done(rows));
   }
 
   private Map<Integer, String> rows() throws SQLException {
@@ -107,7 +117,7 @@ class SqliteEndTest {
 
   @Test
   void ofARowOnlyTheLastChangeIsThere() throws SQLException {
-    write(sink(end()), batch(0), line(1, "a", 0), line(2, "b", 0), line(1, "c", 0), line(2, null, 0), line(3, null, 0), line(3, "d", 0));
+    write(sink(destination()), batch(0), line(1, "a", 0), line(2, "b", 0), line(1, "c", 0), line(2, null, 0), line(3, null, 0), line(3, "d", 0));
     assertEquals(Map.of(1, "c", 3, "d"), rows());
   }
 
@@ -132,10 +142,10 @@ class SqliteEndTest {
         if (table.equals("older")) {
           connection.createStatement().execute("CREATE TABLE older (price TEXT PRIMARY KEY NOT NULL, total TEXT, text TEXT)");
         }
-        SqliteEnd end = SqliteEnd.of("a sink", 0, table, file, table, row.json(), List.of("price"), true);
-        write(sink(end), batch(0), rows);
+        SqliteDestination destination = SqliteDestination.of("a sink", 0, table, file, table, row.json(), List.of("price"), true);
+        write(sink(destination), batch(0), rows);
         // The same once more: the key of a number is found again by its text.
-        write(sink(end), batch(1), rows);
+        write(sink(destination), batch(1), rows);
         List<String> found = new ArrayList<>();
         try (ResultSet next = connection.createStatement().executeQuery("SELECT text, printf('%.2f', price), total FROM " + table + " ORDER BY price")) {
           while (next.next()) {
@@ -152,39 +162,39 @@ class SqliteEndTest {
 
   @Test
   void whatCameTooLateIsNotTheTables() throws SQLException {
-    write(sink(end()), batch(0), line(1, "a", 0), line(2, "b", 1));
+    write(sink(destination()), batch(0), line(1, "a", 0), line(2, "b", 1));
     assertEquals(Map.of(1, "a"), rows());
   }
 
   @Test
   void aBatchIsTakenOnce() throws SQLException {
-    write(sink(end()), batch(0), line(1, "a", 0));
-    write(sink(end()), batch(0), line(2, "b", 0));
+    write(sink(destination()), batch(0), line(1, "a", 0));
+    write(sink(destination()), batch(0), line(2, "b", 0));
     assertEquals(Map.of(1, "a"), rows());
   }
 
   @Test
   void onlyTheTryThatIsToldOfCounts() throws SQLException {
-    Sink sink = sink(end());
-    Pen pen = sink.open(batch(0))[0];
-    task(pen, line(1, "first", 0), line(2, "first", 0));
-    Pen.Lines failed = pen.lines(0);
+    Destinations sink = sink(destination());
+    TaskWriter.Factory writers = sink.open(batch(0))[0];
+    task(writers, line(1, "first", 0), line(2, "first", 0));
+    TaskWriter failed = writers.open(0);
     failed.write(line(3, "second", 0));
     failed.abort();
-    Serializable third = task(pen, line(1, "third", 0));
+    Serializable third = task(writers, line(1, "third", 0));
     commit(sink, batch(0), 1, third);
     assertEquals(Map.of(1, "third"), rows());
   }
 
   @Test
   void aTaskElsewhereSendsItsRows() throws SQLException {
-    Sink sink = sink(end());
+    Destinations sink = sink(destination());
     sink.open(batch(0));
     // As in a process that knows of no sink.
-    Pen elsewhere = new Held.HeldPen("unknown here", 0, false, false, Shape.of(ROW.json(), List.of("id")));
-    Serializable note = task(elsewhere, line(1, "a", 0), line(1, null, 0), line(2, "b", 0));
-    assertTrue(note instanceof TaskOutput.Left left && left.pieces().isEmpty());
-    commit(sink, batch(0), 3, note);
+    TaskWriter.Factory elsewhere = new BufferedBatch.Writers("unknown here", 0, false, false, Shape.of(ROW.json(), List.of("id")));
+    Serializable result = task(elsewhere, line(1, "a", 0), line(1, null, 0), line(2, "b", 0));
+    assertTrue(result instanceof TaskOutput.Stored left && left.pieces().isEmpty());
+    commit(sink, batch(0), 3, result);
     assertEquals(Map.of(2, "b"), rows());
   }
 
@@ -193,10 +203,10 @@ class SqliteEndTest {
     int many = 60_000;
     InternalRow[] lines = new InternalRow[many];
     Arrays.setAll(lines, id -> line(id, "x".repeat(300), 0));
-    Sink sink = sink(end());
-    Serializable note = task(sink.open(batch(0))[0], lines);
+    Destinations sink = sink(destination());
+    Serializable result = task(sink.open(batch(0))[0], lines);
     assertEquals(1, spilled().size());
-    commit(sink, batch(0), many, note);
+    commit(sink, batch(0), many, result);
     assertEquals(0, spilled().size());
     assertEquals(many, rows().size());
   }
@@ -209,9 +219,9 @@ class SqliteEndTest {
 
   @Test
   void aRunThatWasReplacedWritesNothing() throws SQLException {
-    Sink first = sink(end());
+    Destinations first = sink(destination());
     write(first, batch(0), line(1, "a", 0));
-    SqliteEnd second = end();
+    SqliteDestination second = destination();
     assertEquals(batch(0).done(1), second.begin());
     RefusedException refused = assertThrows(RefusedException.class, () -> write(first, batch(1), line(2, "b", 0)));
     assertTrue(refused.getMessage().startsWith("another run of a query writes to the table t now"), refused.getMessage());
@@ -221,12 +231,12 @@ class SqliteEndTest {
 
   @Test
   void aMarkThatIsForgottenIsNone() throws SQLException {
-    write(sink(end()), batch(3), line(1, "a", 0));
-    end().forget();
-    SqliteEnd next = end();
+    write(sink(destination()), batch(3), line(1, "a", 0));
+    destination().forget();
+    SqliteDestination next = destination();
     assertNull(next.begin());
     next.close();
-    write(sink(end()), batch(0), line(2, "b", 0));
+    write(sink(destination()), batch(0), line(2, "b", 0));
     assertEquals(Map.of(1, "a", 2, "b"), rows());
   }
 
@@ -234,7 +244,7 @@ class SqliteEndTest {
   void anyHistoryInAnyBatchesWithAnyReplaysLeavesTheNewestRows() throws SQLException {
     Random chance = new Random(4);
     Map<Integer, String> model = new TreeMap<>();
-    Sink sink = sink(end());
+    Destinations sink = sink(destination());
     for (int number = 0; number < 60; number++) {
       List<InternalRow> lines = new ArrayList<>();
       for (int i = chance.nextInt(30); i > 0; i--) {
@@ -247,7 +257,7 @@ class SqliteEndTest {
       InternalRow[] rows = lines.toArray(InternalRow[]::new);
       write(sink, batch(number), rows);
       if (chance.nextInt(4) == 0) {
-        sink = sink(end());
+        sink = sink(destination());
         write(sink, batch(number), rows);
       }
     }

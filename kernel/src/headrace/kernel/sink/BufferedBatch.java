@@ -21,31 +21,31 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * reports count, so a task may be tried as often as it likes. In the driver's process large tasks keep theirs in a file; on a
  * cluster they wait with the executor ({@link TaskOutput}).
  */
-abstract class Held implements Writing {
+public abstract class BufferedBatch implements BatchWrite {
   private static final int IN_MEMORY = 16 << 20;
 
-  private final Pen pen;
+  private final TaskWriter.Factory writers;
   private final AtomicLong last = new AtomicLong();
   private final Map<Long, DeferredFileOutputStream> kept = new ConcurrentHashMap<>();
 
-  Held(Pen pen) {
-    this.pen = pen;
+  public BufferedBatch(TaskWriter.Factory writers) {
+    this.writers = writers;
   }
 
   @Override
-  public Pen pen() {
-    return pen;
+  public TaskWriter.Factory taskWriters() {
+    return writers;
   }
 
-  interface Taker<E extends Exception> {
+  public interface Taker<E extends Exception> {
     void take(byte[] key, byte[] value, boolean deleted, InternalRow row) throws E;
   }
 
   /** The rows in order of their partitions, and within these as they came; a row is valid until the next one. */
-  <E extends Exception> void forEach(List<Serializable> notes, int fields, Taker<E> taker) throws E {
+  public <E extends Exception> void forEach(List<Serializable> results, int fields, Taker<E> taker) throws E {
     UnsafeRow row = new UnsafeRow(fields);
-    for (Serializable note : notes) {
-      try (DataInputStream in = new DataInputStream(new BufferedInputStream(opened(note), 1 << 16))) {
+    for (Serializable result : results) {
+      try (DataInputStream in = new DataInputStream(new BufferedInputStream(opened(result), 1 << 16))) {
         for (int parts = in.read(); parts >= 0; parts = in.read()) {
           byte[] key = (parts & KEY) == 0 ? null : field(in);
           byte[] value = (parts & VALUE) == 0 ? null : field(in);
@@ -59,9 +59,9 @@ abstract class Held implements Writing {
     }
   }
 
-  private InputStream opened(Serializable note) throws IOException {
-    if (note instanceof TaskOutput.Left left) return left.open();
-    DeferredFileOutputStream rows = kept.get((Long) note);
+  private InputStream opened(Serializable result) throws IOException {
+    if (result instanceof TaskOutput.Stored left) return left.open();
+    DeferredFileOutputStream rows = kept.get((Long) result);
     if (rows == null) throw new SinkException("the rows of a task are not there");
     return rows.toInputStream();
   }
@@ -77,8 +77,8 @@ abstract class Held implements Writing {
   }
 
   /** The batch is written, or given up. */
-  void drop() {
-    kept.values().forEach(Held::delete);
+  public void drop() {
+    kept.values().forEach(BufferedBatch::delete);
     kept.clear();
   }
 
@@ -99,16 +99,16 @@ abstract class Held implements Writing {
    * @param values whether records' values are
    * @param shape of the rows themselves; null if they are not wanted
    */
-  record HeldPen(String sink, int end, boolean keys, boolean values, Shape shape) implements Pen {
+  public record Writers(String sink, int index, boolean keys, boolean values, Shape shape) implements TaskWriter.Factory {
     @Override
-    public Lines lines(int partition) {
-      return new HeldLines(this, Sink.find(sink));
+    public TaskWriter open(int partition) {
+      return new BufferedWriter(this, Destinations.find(sink));
     }
   }
 
-  private static final class HeldLines implements Pen.Lines {
-    private final HeldPen pen;
-    private final Sink here;
+  private static final class BufferedWriter implements TaskWriter {
+    private final Writers writers;
+    private final Destinations here;
     /** One of the two: a file of the driver's process, or what an executor leaves for it. */
     private final DeferredFileOutputStream kept;
 
@@ -116,20 +116,20 @@ abstract class Held implements Writing {
     private final DataOutputStream out;
     private UnsafeProjection unsafe;
 
-    HeldLines(HeldPen pen, Sink here) {
-      this.pen = pen;
+    BufferedWriter(Writers writers, Destinations here) {
+      this.writers = writers;
       this.here = here;
       kept = here == null ? null : DeferredFileOutputStream.builder().setThreshold(IN_MEMORY).setPrefix("headrace-batch").get();
-      left = here == null ? new TaskOutput(pen.end) : null;
+      left = here == null ? new TaskOutput(writers.index) : null;
       out = new DataOutputStream(here == null ? left : kept);
     }
 
     @Override
     public void write(InternalRow row) {
       if (!Rows.own(row)) return;
-      byte[] key = pen.keys ? Rows.key(row) : null;
-      byte[] value = pen.values ? Rows.value(row) : null;
-      byte[] cells = pen.shape == null ? null : cells(Rows.row(row, pen.shape.fields()));
+      byte[] key = writers.keys ? Rows.key(row) : null;
+      byte[] value = writers.values ? Rows.value(row) : null;
+      byte[] cells = writers.shape == null ? null : cells(Rows.row(row, writers.shape.fields()));
       try {
         int deleted = Rows.deleted(row) ? DELETED : 0;
         out.write(deleted | (key == null ? 0 : KEY) | (value == null ? 0 : VALUE) | (cells == null ? 0 : ROW));
@@ -143,7 +143,7 @@ abstract class Held implements Writing {
 
     private byte[] cells(InternalRow row) {
       if (row instanceof UnsafeRow same) return same.getBytes();
-      if (unsafe == null) unsafe = UnsafeProjection.create(pen.shape.type());
+      if (unsafe == null) unsafe = UnsafeProjection.create(writers.shape.type());
       return unsafe.apply(row).getBytes();
     }
 
@@ -161,7 +161,7 @@ abstract class Held implements Writing {
         throw new SinkException("the rows of a batch can't be kept: " + e.getMessage(), e);
       }
       if (left != null) return left.finish();
-      if (!(here.writing(pen.end) instanceof Held batch)) throw new SinkException("the batch was given up");
+      if (!(here.batchWrite(writers.index) instanceof BufferedBatch batch)) throw new SinkException("the batch was given up");
       return batch.keep(kept);
     }
 

@@ -1,5 +1,9 @@
-package headrace.kernel.sink;
+package headrace.kernel.sink.kafka;
 
+import headrace.kernel.sink.Destinations;
+import headrace.kernel.sink.Rows;
+import headrace.kernel.sink.TaskOutput;
+import headrace.kernel.sink.TaskWriter;
 import java.io.BufferedInputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
@@ -12,15 +16,15 @@ import org.apache.spark.sql.catalyst.InternalRow;
  * Records of one task. In the driver's process tasks send them themselves, all through the batch's one producer; on a cluster they
  * hand them to the driver, because a transaction belongs to one process.
  */
-record KafkaPen(String sink, int end) implements Pen {
-  KafkaPen(KafkaEnd.Settings settings, int end) {
-    this(settings.id(), end);
+record KafkaTaskWriters(String sink, int index) implements TaskWriter.Factory {
+  KafkaTaskWriters(KafkaDestination.Settings settings, int index) {
+    this(settings.id(), index);
   }
 
   @Override
-  public Lines lines(int partition) {
-    Sink here = Sink.find(sink);
-    return here == null ? new Packed(end) : ((KafkaWriting) here.writing(end)).lines(partition);
+  public TaskWriter open(int partition) {
+    Destinations here = Destinations.find(sink);
+    return here == null ? new Packed(index) : ((KafkaBatch) here.batchWrite(index)).open(partition);
   }
 
   interface Records {
@@ -28,9 +32,9 @@ record KafkaPen(String sink, int end) implements Pen {
   }
 
   /** What a task's {@link Packed} holds, if it had to pack. */
-  static void unpack(Serializable note, Records to) {
-    if (note == null) return;
-    try (DataInputStream in = new DataInputStream(new BufferedInputStream(((TaskOutput.Left) note).open()))) {
+  static void unpack(Serializable result, Records to) {
+    if (result == null) return;
+    try (DataInputStream in = new DataInputStream(new BufferedInputStream(((TaskOutput.Stored) result).open()))) {
       for (int route = in.read(); route >= 0; route = in.read()) to.send(route, field(in), field(in));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
@@ -42,12 +46,12 @@ record KafkaPen(String sink, int end) implements Pen {
     return length < 0 ? null : in.readNBytes(length);
   }
 
-  private static final class Packed implements Lines {
+  private static final class Packed implements TaskWriter {
     private final TaskOutput rows;
     private final DataOutputStream out;
 
-    Packed(int end) {
-      rows = new TaskOutput(end);
+    Packed(int index) {
+      rows = new TaskOutput(index);
       out = new DataOutputStream(rows);
     }
 

@@ -3,18 +3,18 @@ package headrace.kernel.sink;
 import java.io.Serializable;
 import java.util.List;
 
-/** A batch on its way into an end, on the driver. */
-public interface Writing {
+/** A batch on its way into a destination, on the driver. */
+public interface BatchWrite {
   /** What tasks write with; it travels to them. */
-  Pen pen();
+  TaskWriter.Factory taskWriters();
 
   /**
    * Makes the rows and the mark of the batch visible, both or none. An exception leaves open which: the next run asks.
    *
-   * @param notes what the tasks left, in the order of their partitions
+   * @param results what the tasks left, in the order of their partitions
    * @return whether there was something to write; else there is no mark either
    */
-  boolean commit(List<Serializable> notes, Mark mark);
+  boolean commit(List<Serializable> results, Mark mark);
 
   void abort();
 }

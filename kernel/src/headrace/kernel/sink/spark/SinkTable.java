@@ -1,4 +1,4 @@
-package headrace.kernel.sink;
+package headrace.kernel.sink.spark;
 
 import java.util.EnumSet;
 import java.util.Set;

@@ -1,5 +1,16 @@
-package headrace.kernel.sink;
+package headrace.kernel.sink.redis;
 
+import headrace.kernel.sink.Batch;
+import headrace.kernel.sink.BatchWrite;
+import headrace.kernel.sink.BufferedBatch;
+import headrace.kernel.sink.Cells;
+import headrace.kernel.sink.Destination;
+import headrace.kernel.sink.Mark;
+import headrace.kernel.sink.Marks;
+import headrace.kernel.sink.Point;
+import headrace.kernel.sink.RefusedException;
+import headrace.kernel.sink.Shape;
+import headrace.kernel.sink.SinkException;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.ArrayList;
@@ -15,7 +26,7 @@ import org.apache.spark.sql.types.BinaryType;
  * between two of them the batch is written again, which changes nothing, because a row is set as a whole. What this can't
  * give is durability: what Redis forgets with a crash or by eviction is not written again.
  */
-public final class RedisEnd implements End {
+public final class RedisDestination implements Destination {
   private static final int AT_ONCE = 5_000;
   private static final String EPOCH = "epoch", MARK = "mark";
 
@@ -41,7 +52,7 @@ public final class RedisEnd implements End {
   }
 
   private final String sink;
-  private final int end;
+  private final int index;
   private final Server server;
   private final String prefix;
   private final String query;
@@ -51,9 +62,9 @@ public final class RedisEnd implements End {
   private Redis redis;
   private String epoch;
 
-  private RedisEnd(String sink, int end, String query, Server server, String prefix, Shape shape, long expire) {
+  private RedisDestination(String sink, int index, String query, Server server, String prefix, Shape shape, long expire) {
     this.sink = sink;
-    this.end = end;
+    this.index = index;
     this.server = server;
     this.prefix = prefix;
     this.query = query;
@@ -63,15 +74,15 @@ public final class RedisEnd implements End {
   }
 
   /**
-   * @param end its place among the ends of the sink
+   * @param index its place among the destinations of the sink
    * @param query as its mark is known there: one for each query of an application and place it writes to
    * @param expire in seconds, 0 for never
    */
-  public static RedisEnd of(
-      String sink, int end, String query, String host, int port, int database, boolean tls, String user, String password, String prefix,
+  public static RedisDestination of(
+      String sink, int index, String query, String host, int port, int database, boolean tls, String user, String password, String prefix,
       String schema, long expire) {
     Server server = new Server(host, port, database, tls, user, password);
-    return new RedisEnd(sink, end, query, server, prefix, Shape.of(schema, List.of()), expire);
+    return new RedisDestination(sink, index, query, server, prefix, Shape.of(schema, List.of()), expire);
   }
 
   @Override
@@ -141,14 +152,14 @@ public final class RedisEnd implements End {
   }
 
   @Override
-  public Writing open(Batch batch) {
-    return new Held(new Held.HeldPen(sink, end, true, false, shape)) {
+  public BatchWrite open(Batch batch) {
+    return new BufferedBatch(new BufferedBatch.Writers(sink, index, true, false, shape)) {
       @Override
-      public boolean commit(List<Serializable> notes, Mark mark) {
+      public boolean commit(List<Serializable> results, Mark mark) {
         if (mark.rows() == 0) return false;
         try {
           Transaction transaction = new Transaction();
-          forEach(notes, shape.fields(), transaction::take);
+          forEach(results, shape.fields(), transaction::take);
           transaction.set(place, MARK, mark.text());
           Point.ROWS_SENT.reached(batch.number());
           transaction.commit();

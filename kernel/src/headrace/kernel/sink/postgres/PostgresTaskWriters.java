@@ -1,5 +1,10 @@
-package headrace.kernel.sink;
+package headrace.kernel.sink.postgres;
 
+import headrace.kernel.sink.RefusedException;
+import headrace.kernel.sink.Rows;
+import headrace.kernel.sink.Shape;
+import headrace.kernel.sink.SinkException;
+import headrace.kernel.sink.TaskWriter;
 import java.io.Serializable;
 import java.sql.Connection;
 import java.sql.SQLException;
@@ -14,19 +19,19 @@ import org.postgresql.copy.CopyIn;
  * staging table over a connection of the task's own. Each try of a task has a number that nothing else has, by which
  * the batch knows whose rows count.
  */
-record PostgresPen(PostgresServer server, String end, String copy, Shape shape) implements Pen {
+record PostgresTaskWriters(PostgresServer server, String destination, String copy, Shape shape) implements TaskWriter.Factory {
   private static final int FEW = 256 << 10;
 
   /** @param held the rows, or null if they are staged */
-  record Told(long task, long rows, long deletes, byte[] held) implements Serializable {}
+  record CopiedRows(long task, long rows, long deletes, byte[] held) implements Serializable {}
 
   @Override
-  public Lines lines(int partition) {
-    return new CopyLines();
+  public TaskWriter open(int partition) {
+    return new CopyWriter();
   }
 
-  private final class CopyLines implements Lines {
-    private final CopyText text = new CopyText(shape, end);
+  private final class CopyWriter implements TaskWriter {
+    private final CopyText text = new CopyText(shape, destination);
     private final int[] key = shape.places();
     private final long task = ThreadLocalRandom.current().nextLong(Long.MAX_VALUE);
     private long rows = 0;
@@ -38,9 +43,9 @@ record PostgresPen(PostgresServer server, String end, String copy, Shape shape) 
     public void write(InternalRow row) {
       if (!Rows.own(row)) return;
       boolean deleted = Rows.deleted(row);
-      if (deleted && key.length == 0) throw new RefusedException(end + " has no key, and a row was deleted");
+      if (deleted && key.length == 0) throw new RefusedException(destination + " has no key, and a row was deleted");
       InternalRow cells = Rows.row(row, shape.fields());
-      Shape.checkKey(cells, key, shape.type(), end);
+      Shape.checkKey(cells, key, shape.type(), destination);
       text.add(task, rows, deleted, cells);
       rows++;
       if (deleted) deletes++;
@@ -56,21 +61,21 @@ record PostgresPen(PostgresServer server, String end, String copy, Shape shape) 
         copying.writeToCopy(text.bytes, 0, text.size);
         text.size = 0;
       } catch (SQLException e) {
-        throw server.error(end, e);
+        throw server.error(destination, e);
       }
     }
 
     @Override
     public Serializable finish() {
-      if (copying == null) return new Told(task, rows, deletes, Arrays.copyOf(text.bytes, text.size));
+      if (copying == null) return new CopiedRows(task, rows, deletes, Arrays.copyOf(text.bytes, text.size));
       try {
         flush();
         long taken = copying.endCopy();
         connection.close();
-        if (taken != rows) throw new SinkException(end + ": of " + rows + " rows " + taken + " were taken");
-        return new Told(task, rows, deletes, null);
+        if (taken != rows) throw new SinkException(destination + ": of " + rows + " rows " + taken + " were taken");
+        return new CopiedRows(task, rows, deletes, null);
       } catch (SQLException e) {
-        throw server.error(end, e);
+        throw server.error(destination, e);
       }
     }
 

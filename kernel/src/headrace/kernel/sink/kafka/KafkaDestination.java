@@ -1,5 +1,14 @@
-package headrace.kernel.sink;
+package headrace.kernel.sink.kafka;
 
+import headrace.kernel.sink.Batch;
+import headrace.kernel.sink.BatchWrite;
+import headrace.kernel.sink.Confirmed;
+import headrace.kernel.sink.DeadLetter;
+import headrace.kernel.sink.DeadLetters;
+import headrace.kernel.sink.Destination;
+import headrace.kernel.sink.Mark;
+import headrace.kernel.sink.MarkException;
+import headrace.kernel.sink.SinkException;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -23,39 +32,39 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * left of which one could not know what it has sent: after a failure the next run asks the log what is there. The next batch's
  * producer is started while Spark is busy between batches.
  */
-public final class KafkaEnd implements End {
+public final class KafkaDestination implements Destination {
   static final Duration PATIENCE = Duration.ofSeconds(60);
 
   final Settings settings;
-  final DeadLetters dead;
-  private final int end;
-  private final Map<String, Long> ends = new HashMap<>();
+  final DeadLetters deadLetters;
+  private final int index;
+  private final Map<String, Long> endOffsets = new HashMap<>();
   private CompletableFuture<KafkaProducer<byte[], byte[]>> next;
 
   /**
    * @param id the sink's name and the transactional id: one for each query of an application
    * @param client how to reach the broker
    * @param marks the topic of the marks, where the query's has the key id
-   * @param letters the topic for dead letters; null for none
+   * @param deadLetterTopic the topic for dead letters; null for none
    * @param routes the topics of each of the query's outputs
    * @param limits how large a record of these topics may be
    */
   record Settings(
-      String id, Map<String, String> client, String marks, String letters, List<List<String>> routes, Map<String, Integer> limits,
+      String id, Map<String, String> client, String marks, String deadLetterTopic, List<List<String>> routes, Map<String, Integer> limits,
       String timeout) {}
 
-  private KafkaEnd(Settings settings, int end, DeadLetters dead) {
+  private KafkaDestination(Settings settings, int index, DeadLetters deadLetters) {
     this.settings = settings;
-    this.end = end;
-    this.dead = dead;
+    this.index = index;
+    this.deadLetters = deadLetters;
   }
 
-  /** {@code end} is its place among the ends of the sink. */
-  public static KafkaEnd of(
-      String id, int end, Map<String, String> client, String marks, String letters, List<List<String>> routes,
-      Map<String, Integer> limits, String timeout, DeadLetters dead) {
+  /** {@code index} is its place among the destinations of the sink. */
+  public static KafkaDestination of(
+      String id, int index, Map<String, String> client, String marks, String deadLetterTopic, List<List<String>> routes,
+      Map<String, Integer> limits, String timeout, DeadLetters deadLetters) {
     List<List<String>> topics = routes.stream().map(List::copyOf).toList();
-    return new KafkaEnd(new Settings(id, Map.copyOf(client), marks, letters, topics, Map.copyOf(limits), timeout), end, dead);
+    return new KafkaDestination(new Settings(id, Map.copyOf(client), marks, deadLetterTopic, topics, Map.copyOf(limits), timeout), index, deadLetters);
   }
 
   @Override
@@ -82,7 +91,7 @@ public final class KafkaEnd implements End {
   /** The log of each topic is lost or kept by itself: the mark may be there and the tail of another topic not. */
   @Override
   public void check(Mark mark, Confirmed.Last last) {
-    ends.clear();
+    endOffsets.clear();
     try (KafkaConsumer<byte[], byte[]> consumer = consumer("read_uncommitted")) {
       for (String topic : topics()) {
         Map<TopicPartition, Long> known = new HashMap<>();
@@ -103,14 +112,14 @@ public final class KafkaEnd implements End {
       long now = found.getOrDefault(place, 0L);
       String what = "partition " + place.partition() + " of the topic " + topic + " ends at offset " + now + " instead of " + end;
       if (now < end) throw MarkException.cut(what, mark);
-      ends.put(place(place), end);
+      endOffsets.put(place(place), end);
     });
   }
 
   private Set<String> topics() {
     Set<String> topics = new HashSet<>();
     settings.routes.forEach(topics::addAll);
-    if (settings.letters != null) topics.add(settings.letters);
+    if (settings.deadLetterTopic != null) topics.add(settings.deadLetterTopic);
     return topics;
   }
 
@@ -119,45 +128,46 @@ public final class KafkaEnd implements End {
   }
 
   @Override
-  public Map<String, Long> ends() {
-    return Map.copyOf(ends);
+  public Map<String, Long> endOffsets() {
+    return Map.copyOf(endOffsets);
   }
 
   /** The ends of a topic's partitions, 0 for those that got nothing. */
   void confirmed(String topic, long[] sent) {
     if (topic.equals(settings.marks)) return;
-    for (int i = 0; i < sent.length; i++) if (sent[i] > 0) ends.put(place(new TopicPartition(topic, i)), sent[i]);
+    for (int i = 0; i < sent.length; i++) if (sent[i] > 0) endOffsets.put(place(new TopicPartition(topic, i)), sent[i]);
   }
 
   @Override
-  public Writing open(Batch batch) {
-    // What an earlier try of a batch has told is told again.
-    if (dead != null) dead.take();
-    return writing(batch);
+  public BatchWrite open(Batch batch) {
+    // What an earlier try of a batch has reported is reported again.
+    if (deadLetters != null) deadLetters.take();
+    return batchWrite(batch);
   }
 
-  /** What was told so far, by itself. What can't be written now is kept for the next time. */
-  void bury(Batch batch) {
-    List<DeadLetter> letters = dead == null ? List.of() : dead.take();
-    if (letters.isEmpty()) return;
+  /** What can't be written now is kept for the next time. */
+  @Override
+  public void writeDeadLetters(Batch batch) {
+    List<DeadLetter> taken = deadLetters == null ? List.of() : deadLetters.take();
+    if (taken.isEmpty()) return;
     try {
       if (next == null) begin();
-      writing(batch).commitLetters(letters);
+      batchWrite(batch).commitDeadLetters(taken);
     } catch (RuntimeException e) {
-      letters.forEach(dead::add);
+      taken.forEach(deadLetters::add);
       next = null;
       throw e;
     }
   }
 
-  private KafkaWriting writing(Batch batch) {
+  private KafkaBatch batchWrite(Batch batch) {
     KafkaProducer<byte[], byte[]> producer;
     try {
       producer = next.join();
     } catch (CompletionException e) {
       throw new SinkException("no transaction can begin: " + e.getCause().getMessage(), e.getCause());
     }
-    return new KafkaWriting(this, batch, producer, new KafkaPen(settings, end));
+    return new KafkaBatch(this, batch, producer, new KafkaTaskWriters(settings, index));
   }
 
   /** The batch is there. */

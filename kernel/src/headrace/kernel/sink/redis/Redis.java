@@ -1,5 +1,6 @@
-package headrace.kernel.sink;
+package headrace.kernel.sink.redis;
 
+import headrace.kernel.sink.Batch;
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
 import java.io.DataInputStream;

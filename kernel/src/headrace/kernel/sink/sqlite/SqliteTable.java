@@ -1,5 +1,10 @@
-package headrace.kernel.sink;
+package headrace.kernel.sink.sqlite;
 
+import headrace.kernel.sink.Batch;
+import headrace.kernel.sink.BufferedBatch;
+import headrace.kernel.sink.Cells;
+import headrace.kernel.sink.RefusedException;
+import headrace.kernel.sink.Shape;
 import java.io.Serializable;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
@@ -16,7 +21,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.*;
 
 /** The rows of a stream, one after the other, or the newest row of each key of a table. */
-record SqliteTable(String table, Shape shape, boolean create) implements SqliteEnd.Target {
+record SqliteTable(String table, Shape shape, boolean create) implements SqliteDestination.Target {
   private static final int EXACT_DIGITS = 15;
 
   @Override
@@ -35,8 +40,8 @@ record SqliteTable(String table, Shape shape, boolean create) implements SqliteE
   }
 
   @Override
-  public Held.HeldPen pen(String sink, int end) {
-    return new Held.HeldPen(sink, end, false, false, shape);
+  public BufferedBatch.Writers writers(String sink, int index) {
+    return new BufferedBatch.Writers(sink, index, false, false, shape);
   }
 
   @Override
@@ -132,12 +137,12 @@ record SqliteTable(String table, Shape shape, boolean create) implements SqliteE
   }
 
   @Override
-  public void write(Connection connection, Batch batch, Held held, List<Serializable> notes) throws SQLException {
+  public void write(Connection connection, Batch batch, BufferedBatch buffered, List<Serializable> results) throws SQLException {
     int[] key = shape.places();
     Bind[] binds = IntStream.range(0, shape.fields()).mapToObj(i -> bind(shape.of(i))).toArray(Bind[]::new);
     try (PreparedStatement insert = connection.prepareStatement(insert());
         PreparedStatement delete = shape.keyed() ? connection.prepareStatement(delete()) : null) {
-      held.<SQLException>forEach(notes, shape.fields(), (k, v, deleted, row) -> {
+      buffered.<SQLException>forEach(results, shape.fields(), (k, v, deleted, row) -> {
         Shape.checkKey(row, key, shape.type(), name());
         if (deleted && delete == null) throw new RefusedException(name() + " has no key, and a row was deleted");
         PreparedStatement statement = deleted ? delete : insert;

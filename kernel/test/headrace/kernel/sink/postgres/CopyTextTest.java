@@ -1,9 +1,11 @@
-package headrace.kernel.sink;
+package headrace.kernel.sink.postgres;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import headrace.kernel.sink.RefusedException;
+import headrace.kernel.sink.Shape;
 import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
 import java.time.LocalDate;
@@ -16,9 +18,9 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.Test;
 
-class CopyTextTest {
+public class CopyTextTest {
   /** As it comes to a task. */
-  static <T> T sent(T thing) {
+  public static <T> T sent(T thing) {
     return SerializationUtils.deserialize(SerializationUtils.serialize((Serializable) thing));
   }
 
@@ -69,8 +71,8 @@ class CopyTextTest {
   void noTextOfAServerShowsAPassword() {
     PostgresServer server = new PostgresServer("db", 5432, "market", Map.of("user", "ada"), "sesame");
     assertEquals("PostgreSQL at db:5432/market", server.toString());
-    PostgresPen pen = new PostgresPen(server, "the table t", "COPY", Shape.of(StructType.fromDDL("c int").json(), List.of()));
-    assertFalse(pen.toString().contains("sesame"));
-    assertEquals("PostgreSQL at db:5432/market", sent(pen).server().toString());
+    PostgresTaskWriters writers = new PostgresTaskWriters(server, "the table t", "COPY", Shape.of(StructType.fromDDL("c int").json(), List.of()));
+    assertFalse(writers.toString().contains("sesame"));
+    assertEquals("PostgreSQL at db:5432/market", sent(writers).server().toString());
   }
 }

@@ -1,5 +1,16 @@
-package headrace.kernel.sink;
+package headrace.kernel.sink.postgres;
 
+import headrace.kernel.sink.Batch;
+import headrace.kernel.sink.BatchWrite;
+import headrace.kernel.sink.Destination;
+import headrace.kernel.sink.Mark;
+import headrace.kernel.sink.MarkException;
+import headrace.kernel.sink.Marks;
+import headrace.kernel.sink.Point;
+import headrace.kernel.sink.RefusedException;
+import headrace.kernel.sink.Shape;
+import headrace.kernel.sink.SinkException;
+import headrace.kernel.sink.TaskWriter;
 import java.io.Serializable;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -22,7 +33,7 @@ import org.postgresql.copy.CopyIn;
  * <p>In the schema headrace are the marks and, while a query runs, its staging table. That is unlogged: what a crash of the server leaves
  * of it is nothing, so the rows are counted before they are merged.
  */
-public final class PostgresEnd implements End {
+public final class PostgresDestination implements Destination {
   static final String TASK = Shape.quoted("headrace.task");
   static final String SEQUENCE = Shape.quoted("headrace.sequence");
   static final String DELETED = Shape.quoted("headrace.deleted");
@@ -39,7 +50,7 @@ public final class PostgresEnd implements End {
   private long epoch;
   private String staging;
 
-  private PostgresEnd(PostgresServer server, String query, PostgresTable table) {
+  private PostgresDestination(PostgresServer server, String query, PostgresTable table) {
     this.server = server;
     this.query = query;
     this.table = table;
@@ -49,11 +60,11 @@ public final class PostgresEnd implements End {
    * @param query as its mark is known there: one for each query of an application and place it writes to
    * @param key empty for rows that are only added
    */
-  public static PostgresEnd of(
+  public static PostgresDestination of(
       String query, String host, int port, String database, Map<String, String> options, String password, String table, String schema,
       List<String> key, boolean create) {
     PostgresServer server = new PostgresServer(host, port, database, options, password);
-    return new PostgresEnd(server, query, new PostgresTable(table, Shape.of(schema, key), create));
+    return new PostgresDestination(server, query, new PostgresTable(table, Shape.of(schema, key), create));
   }
 
   @Override
@@ -182,11 +193,11 @@ public final class PostgresEnd implements End {
   }
 
   @Override
-  public Writing open(Batch batch) {
+  public BatchWrite open(Batch batch) {
     return new Merge(batch);
   }
 
-  private final class Merge implements Writing {
+  private final class Merge implements BatchWrite {
     private final Batch batch;
 
     Merge(Batch batch) {
@@ -194,13 +205,13 @@ public final class PostgresEnd implements End {
     }
 
     @Override
-    public Pen pen() {
-      return new PostgresPen(server, name(), copy(staging), table.shape());
+    public TaskWriter.Factory taskWriters() {
+      return new PostgresTaskWriters(server, name(), copy(staging), table.shape());
     }
 
     @Override
-    public boolean commit(List<Serializable> notes, Mark mark) {
-      List<PostgresPen.Told> tasks = notes.stream().map(PostgresPen.Told.class::cast).filter(task -> task.rows() > 0).toList();
+    public boolean commit(List<Serializable> results, Mark mark) {
+      List<PostgresTaskWriters.CopiedRows> tasks = results.stream().map(PostgresTaskWriters.CopiedRows.class::cast).filter(task -> task.rows() > 0).toList();
       if (tasks.isEmpty()) return false;
       boolean staged = tasks.stream().anyMatch(task -> task.held() == null);
       try {
@@ -224,14 +235,14 @@ public final class PostgresEnd implements End {
       }
     }
 
-    private void merge(List<PostgresPen.Told> tasks, boolean staged) throws SQLException {
+    private void merge(List<PostgresTaskWriters.CopiedRows> tasks, boolean staged) throws SQLException {
       CopyIn copying = connection.unwrap(PGConnection.class).getCopyAPI().copyIn(copy(HELD));
-      for (PostgresPen.Told task : tasks) if (task.held() != null) copying.writeToCopy(task.held(), 0, task.held().length);
+      for (PostgresTaskWriters.CopiedRows task : tasks) if (task.held() != null) copying.writeToCopy(task.held(), 0, task.held().length);
       copying.endCopy();
-      Long[] ids = tasks.stream().filter(task -> task.held() == null).map(PostgresPen.Told::task).toArray(Long[]::new);
+      Long[] ids = tasks.stream().filter(task -> task.held() == null).map(PostgresTaskWriters.CopiedRows::task).toArray(Long[]::new);
       String source = "SELECT * FROM " + HELD;
       if (staged) {
-        long told = tasks.stream().filter(task -> task.held() == null).mapToLong(PostgresPen.Told::rows).sum();
+        long told = tasks.stream().filter(task -> task.held() == null).mapToLong(PostgresTaskWriters.CopiedRows::rows).sum();
         count(ids, told);
         source += " UNION ALL SELECT * FROM " + staging + " WHERE " + TASK + " = ANY(?)";
       }

@@ -1,5 +1,7 @@
-package headrace.kernel.sink;
+package headrace.kernel.sink.postgres;
 
+import headrace.kernel.sink.RefusedException;
+import headrace.kernel.sink.SinkException;
 import java.io.Serializable;
 import java.sql.Connection;
 import java.sql.SQLException;
@@ -39,9 +41,9 @@ final class PostgresServer implements Serializable {
   }
 
   /** What went wrong in one sentence, and whether another try may help: lost connections, locks and full disks pass. */
-  RuntimeException error(String end, SQLException e) {
+  RuntimeException error(String destination, SQLException e) {
     ServerErrorMessage said = e instanceof PSQLException p ? p.getServerErrorMessage() : null;
-    String text = end + ": " + sentence(said, e);
+    String text = destination + ": " + sentence(said, e);
     String state = e.getSQLState() == null ? "" : e.getSQLState();
     boolean lasting = said != null && state.matches("(0A|22|23|28|3D|3F|42|44).*");
     return lasting ? RefusedException.of(text, e) : SinkException.of(text, e);

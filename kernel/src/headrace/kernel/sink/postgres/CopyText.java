@@ -1,5 +1,9 @@
-package headrace.kernel.sink;
+package headrace.kernel.sink.postgres;
 
+import headrace.kernel.sink.Cells;
+import headrace.kernel.sink.RefusedException;
+import headrace.kernel.sink.Rows;
+import headrace.kernel.sink.Shape;
 import java.nio.charset.StandardCharsets;
 import java.time.LocalDate;
 import java.util.Arrays;
@@ -11,7 +15,7 @@ import org.apache.spark.sql.types.*;
 /** Rows in the text format of PostgreSQL's COPY. */
 final class CopyText {
   private final Shape shape;
-  private final String end;
+  private final String destination;
   private final Writer[] writers;
   byte[] bytes = new byte[8 << 10];
   int size = 0;
@@ -20,9 +24,9 @@ final class CopyText {
     void write(InternalRow row, int column);
   }
 
-  CopyText(Shape shape, String end) {
+  CopyText(Shape shape, String destination) {
     this.shape = shape;
-    this.end = end;
+    this.destination = destination;
     this.writers = IntStream.range(0, shape.fields()).mapToObj(i -> writer(shape.of(i))).toArray(Writer[]::new);
   }
 
@@ -97,12 +101,12 @@ final class CopyText {
   private RefusedException nul(int column) {
     String name = shape.names().get(column);
     String fix = shape.of(column) instanceof StringType ? ": leave it out, " + name + "=\"replace(" + name + ", char(0), '')\"" : "";
-    return new RefusedException("the column " + name + " of a row for " + end + " has a NUL character, which PostgreSQL can't hold" + fix);
+    return new RefusedException("the column " + name + " of a row for " + destination + " has a NUL character, which PostgreSQL can't hold" + fix);
   }
 
-  private void escape(char letter) {
+  private void escape(char deadLetter) {
     bytes[size++] = '\\';
-    bytes[size++] = (byte) letter;
+    bytes[size++] = (byte) deadLetter;
   }
 
   private void ascii(String text) {
@@ -110,9 +114,9 @@ final class CopyText {
     for (int i = 0; i < text.length(); i++) bytes[size++] = (byte) text.charAt(i);
   }
 
-  private void put(char letter) {
+  private void put(char deadLetter) {
     room(1);
-    bytes[size++] = (byte) letter;
+    bytes[size++] = (byte) deadLetter;
   }
 
   private void room(int more) {

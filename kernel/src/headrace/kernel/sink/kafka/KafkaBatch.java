@@ -1,5 +1,14 @@
-package headrace.kernel.sink;
+package headrace.kernel.sink.kafka;
 
+import headrace.kernel.sink.Batch;
+import headrace.kernel.sink.BatchWrite;
+import headrace.kernel.sink.DeadLetter;
+import headrace.kernel.sink.Mark;
+import headrace.kernel.sink.Point;
+import headrace.kernel.sink.RefusedException;
+import headrace.kernel.sink.Rows;
+import headrace.kernel.sink.SinkException;
+import headrace.kernel.sink.TaskWriter;
 import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -25,17 +34,17 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.util.TaskFailureListener;
 
 /** A batch's transaction, shared by the tasks of this process. What a task has sent can't be taken back: if one fails, all do. */
-final class KafkaWriting implements Writing {
+final class KafkaBatch implements BatchWrite {
   /** What a record needs besides its key and its value, at most; and what a request of one record does. */
   private static final int OVERHEAD = 128;
 
   /** Good records between two bad ones are read over, unless they are this many. */
   private static final int FAR = 10_000;
 
-  private final KafkaEnd end;
+  private final KafkaDestination destination;
   private final Batch batch;
   private final KafkaProducer<byte[], byte[]> producer;
-  private final KafkaPen pen;
+  private final KafkaTaskWriters writers;
   private final Set<Integer> tasks = new HashSet<>();
   private final Map<DeadLetter, ProducerRecord<byte[], byte[]>> oversized = new LinkedHashMap<>();
   /** The offset behind the last record of each partition, by topic; 0 for none. */
@@ -44,25 +53,25 @@ final class KafkaWriting implements Writing {
   private volatile boolean givenUp = false;
   private volatile Throwable failure;
 
-  KafkaWriting(KafkaEnd end, Batch batch, KafkaProducer<byte[], byte[]> producer, KafkaPen pen) {
-    this.end = end;
+  KafkaBatch(KafkaDestination destination, Batch batch, KafkaProducer<byte[], byte[]> producer, KafkaTaskWriters writers) {
+    this.destination = destination;
     this.batch = batch;
     this.producer = producer;
-    this.pen = pen;
+    this.writers = writers;
   }
 
   @Override
-  public Pen pen() {
-    return pen;
+  public TaskWriter.Factory taskWriters() {
+    return writers;
   }
 
-  synchronized Pen.Lines lines(int partition) {
+  synchronized TaskWriter open(int partition) {
     check();
     if (!tasks.add(partition)) throw new SinkException("a task was run again, and what it sent can't be taken back");
     // Spark's next try of the task would hide why the first one failed.
     TaskContext task = TaskContext.get();
     if (task != null) task.addTaskFailureListener((TaskFailureListener) (context, error) -> fail(error));
-    return new Pen.Lines() {
+    return new TaskWriter() {
       @Override
       public void write(InternalRow row) {
         send(Rows.route(row), Rows.key(row), Rows.value(row));
@@ -81,9 +90,9 @@ final class KafkaWriting implements Writing {
   }
 
   private void send(int route, byte[] key, byte[] value) {
-    for (String topic : end.settings.routes().get(route)) {
+    for (String topic : destination.settings.routes().get(route)) {
       int size = OVERHEAD + (key == null ? 0 : key.length) + (value == null ? 0 : value.length);
-      if (size > end.settings.limits().getOrDefault(topic, Integer.MAX_VALUE)) tooLarge(topic, key, value, size);
+      if (size > destination.settings.limits().getOrDefault(topic, Integer.MAX_VALUE)) tooLarge(topic, key, value, size);
       else send(new ProducerRecord<>(topic, key, value));
     }
   }
@@ -100,12 +109,12 @@ final class KafkaWriting implements Writing {
   /** Called by the producer's one thread, and looked at after a flush, which waits for it. */
   private void sent(RecordMetadata place) {
     int partition = place.partition();
-    long[] ends = sent.get(place.topic());
-    if (ends == null || ends.length <= partition) {
-      ends = ends == null ? new long[partition + 1] : Arrays.copyOf(ends, partition + 1);
-      sent.put(place.topic(), ends);
+    long[] offsets = sent.get(place.topic());
+    if (offsets == null || offsets.length <= partition) {
+      offsets = offsets == null ? new long[partition + 1] : Arrays.copyOf(offsets, partition + 1);
+      sent.put(place.topic(), offsets);
     }
-    ends[partition] = Math.max(ends[partition], place.offset() + 1);
+    offsets[partition] = Math.max(offsets[partition], place.offset() + 1);
   }
 
   private void begin() {
@@ -119,85 +128,85 @@ final class KafkaWriting implements Writing {
   }
 
   private synchronized void tooLarge(String topic, byte[] key, byte[] value, int size) {
-    int limit = end.settings.limits().get(topic);
+    int limit = destination.settings.limits().get(topic);
     String cause = "a row of " + size + " bytes is too large for the topic " + topic + ", which takes " + limit;
-    if (end.dead == null) throw new RefusedException(cause + ": make rows smaller, or raise its max.message.bytes");
+    if (destination.deadLetters == null) throw new RefusedException(cause + ": make rows smaller, or raise its max.message.bytes");
     // It has no place in a topic: it is known by its batch, which is written once, and its number there.
     long place = batch.number() << 20 | oversized.size();
     oversized.put(new DeadLetter(topic, -1, place, "to " + topic, cause), new ProducerRecord<>(topic, key, value));
   }
 
   @Override
-  public boolean commit(List<Serializable> notes, Mark mark) {
-    for (Serializable note : notes) KafkaPen.unpack(note, this::send);
-    if (end.dead != null) bury(end.dead.take());
+  public boolean commit(List<Serializable> results, Mark mark) {
+    for (Serializable result : results) KafkaTaskWriters.unpack(result, this::send);
+    if (destination.deadLetters != null) writeDeadLetters(destination.deadLetters.take());
     if (!begun) {
-      end.unused(producer);
+      destination.unused(producer);
       return false;
     }
     Point.ROWS_SENT.reached(batch.number());
-    send(new ProducerRecord<>(end.settings.marks(), 0, Batch.utf8(end.settings.id()), Batch.utf8(mark.text())));
+    send(new ProducerRecord<>(destination.settings.marks(), 0, Batch.utf8(destination.settings.id()), Batch.utf8(mark.text())));
     Point.MARK_SENT.reached(batch.number());
     producer.flush();
     check();
     Point.FLUSHED.reached(batch.number());
     producer.commitTransaction();
     Point.ANSWERED.reached(batch.number());
-    sent.forEach(end::confirmed);
-    end.committed(producer);
+    sent.forEach(destination::confirmed);
+    destination.committed(producer);
     return true;
   }
 
-  /** Nothing else, and no mark: the letters of a batch whose rows another sink has written. */
-  void commitLetters(List<DeadLetter> letters) {
-    bury(letters);
+  /** Nothing else, and no mark: the deadLetters of a batch whose rows another sink has written. */
+  void commitDeadLetters(List<DeadLetter> deadLetters) {
+    writeDeadLetters(deadLetters);
     producer.flush();
     check();
     producer.commitTransaction();
-    end.committed(producer);
+    destination.committed(producer);
   }
 
   /** The dead letters of the batch, with the bytes and headers of the records as they are in the log. */
-  private void bury(List<DeadLetter> letters) {
-    end.dead.note(batch.number(), oversized.size());
+  private void writeDeadLetters(List<DeadLetter> deadLetters) {
+    destination.deadLetters.note(batch.number(), oversized.size());
     Map<TopicPartition, TreeMap<Long, DeadLetter>> places = new HashMap<>();
-    for (DeadLetter letter : letters) {
-      places.computeIfAbsent(new TopicPartition(letter.topic(), letter.partition()), place -> new TreeMap<>()).put(letter.offset(), letter);
+    for (DeadLetter deadLetter : deadLetters) {
+      places.computeIfAbsent(new TopicPartition(deadLetter.topic(), deadLetter.partition()), place -> new TreeMap<>()).put(deadLetter.offset(), deadLetter);
     }
     if (!places.isEmpty()) {
-      try (KafkaConsumer<byte[], byte[]> consumer = end.consumer("read_uncommitted")) {
-        places.forEach((place, there) -> bury(consumer, place, there));
+      try (KafkaConsumer<byte[], byte[]> consumer = destination.consumer("read_uncommitted")) {
+        places.forEach((place, there) -> writeDeadLetters(consumer, place, there));
       }
     }
-    oversized.forEach((letter, record) -> bury(letter, record.key(), record.value(), null));
+    oversized.forEach((deadLetter, record) -> writeDeadLetters(deadLetter, record.key(), record.value(), null));
   }
 
-  private void bury(KafkaConsumer<byte[], byte[]> consumer, TopicPartition place, TreeMap<Long, DeadLetter> letters) {
+  private void writeDeadLetters(KafkaConsumer<byte[], byte[]> consumer, TopicPartition place, TreeMap<Long, DeadLetter> deadLetters) {
     consumer.assign(List.of(place));
-    long last = letters.lastKey();
-    consumer.seek(place, letters.firstKey());
-    while (!letters.isEmpty() && consumer.position(place, KafkaEnd.PATIENCE) <= last) {
-      if (letters.firstKey() - consumer.position(place) > FAR) consumer.seek(place, letters.firstKey());
+    long last = deadLetters.lastKey();
+    consumer.seek(place, deadLetters.firstKey());
+    while (!deadLetters.isEmpty() && consumer.position(place, KafkaDestination.PATIENCE) <= last) {
+      if (deadLetters.firstKey() - consumer.position(place) > FAR) consumer.seek(place, deadLetters.firstKey());
       for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100)).records(place)) {
-        DeadLetter letter = letters.remove(record.offset());
-        if (letter != null) bury(letter, record.key(), record.value(), record);
+        DeadLetter deadLetter = deadLetters.remove(record.offset());
+        if (deadLetter != null) writeDeadLetters(deadLetter, record.key(), record.value(), record);
       }
       // What the log let go of in the meantime is told without its bytes.
-      for (var gone = letters.headMap(consumer.position(place)); !gone.isEmpty(); ) bury(gone.remove(gone.firstKey()), null, null, null);
+      for (var gone = deadLetters.headMap(consumer.position(place)); !gone.isEmpty(); ) writeDeadLetters(gone.remove(gone.firstKey()), null, null, null);
     }
   }
 
-  private void bury(DeadLetter letter, byte[] key, byte[] value, ConsumerRecord<byte[], byte[]> record) {
-    String id = end.settings.id() + "/" + letter.id();
-    ProducerRecord<byte[], byte[]> dead = new ProducerRecord<>(end.settings.letters(), 0, Batch.utf8(id), value == null ? new byte[0] : value);
+  private void writeDeadLetters(DeadLetter deadLetter, byte[] key, byte[] value, ConsumerRecord<byte[], byte[]> record) {
+    String id = destination.settings.id() + "/" + deadLetter.id();
+    ProducerRecord<byte[], byte[]> dead = new ProducerRecord<>(destination.settings.deadLetterTopic(), 0, Batch.utf8(id), value == null ? new byte[0] : value);
     // The record's own headers have a prefix, so that none of them passes for a fact.
     if (record != null) record.headers().forEach(header -> dead.headers().add("header." + header.key(), header.value()));
     Map<String, String> facts = new TreeMap<>();
-    facts.put("topic", letter.topic());
-    facts.put("partition", Integer.toString(letter.partition()));
-    facts.put("offset", Long.toString(letter.offset()));
-    facts.put("operator", letter.operator());
-    facts.put("cause", letter.cause());
+    facts.put("topic", deadLetter.topic());
+    facts.put("partition", Integer.toString(deadLetter.partition()));
+    facts.put("offset", Long.toString(deadLetter.offset()));
+    facts.put("operator", deadLetter.operator());
+    facts.put("cause", deadLetter.cause());
     if (value == null) facts.put("value", "null");
     facts.forEach((name, text) -> dead.headers().add("headrace." + name, text.getBytes(StandardCharsets.UTF_8)));
     if (key != null) dead.headers().add("headrace.key", key);

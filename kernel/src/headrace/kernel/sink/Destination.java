@@ -3,7 +3,7 @@ package headrace.kernel.sink;
 import java.util.Map;
 
 /** One of the places a query writes to: topics, a database. Lives on the driver, for one run of the query. */
-public interface End extends AutoCloseable {
+public interface Destination extends AutoCloseable {
   /** As errors name it. */
   String name();
 
@@ -25,12 +25,15 @@ public interface End extends AutoCloseable {
   default void check(Mark mark, Confirmed.Last last) {}
 
   /** Of topics, the offset behind the last record that was confirmed, by partition. */
-  default Map<String, Long> ends() {
+  default Map<String, Long> endOffsets() {
     return Map.of();
   }
 
-  /** Begins a batch that the end does not have. */
-  Writing open(Batch batch);
+  /** Begins a batch that the destination does not have. */
+  BatchWrite open(Batch batch);
+
+  /** Writes the dead letters reported so far, by themselves: another sink writes the rows. Only topics have them. */
+  default void writeDeadLetters(Batch batch) {}
 
   /** Lets go of the mark: the next batch is written, whichever it is. */
   void forget();

@@ -1,5 +1,17 @@
-package headrace.kernel.sink;
+package headrace.kernel.sink.sqlite;
 
+import headrace.kernel.sink.Batch;
+import headrace.kernel.sink.BatchWrite;
+import headrace.kernel.sink.BufferedBatch;
+import headrace.kernel.sink.Destination;
+import headrace.kernel.sink.Mark;
+import headrace.kernel.sink.MarkException;
+import headrace.kernel.sink.Marks;
+import headrace.kernel.sink.Point;
+import headrace.kernel.sink.RefusedException;
+import headrace.kernel.sink.Rows;
+import headrace.kernel.sink.Shape;
+import headrace.kernel.sink.SinkException;
 import java.io.Serializable;
 import java.sql.Connection;
 import java.sql.ResultSet;
@@ -11,7 +23,7 @@ import org.sqlite.JDBC;
 import org.sqlite.SQLiteException;
 
 /** A table in a SQLite file on the driver's machine, or an outbox in one. A batch is one short transaction at its end. */
-public final class SqliteEnd implements End {
+public final class SqliteDestination implements Destination {
   /** What is written in the transaction of a batch. */
   interface Target {
     String name();
@@ -21,7 +33,7 @@ public final class SqliteEnd implements End {
 
     String marks();
 
-    Held.HeldPen pen(String sink, int end);
+    BufferedBatch.Writers writers(String sink, int index);
 
     void begin(Connection connection) throws SQLException;
 
@@ -31,11 +43,11 @@ public final class SqliteEnd implements End {
     /** Deletes all rows. */
     void empty(Connection connection) throws SQLException;
 
-    void write(Connection connection, Batch batch, Held held, List<Serializable> notes) throws SQLException;
+    void write(Connection connection, Batch batch, BufferedBatch buffered, List<Serializable> results) throws SQLException;
   }
 
   private final String sink;
-  private final int end;
+  private final int index;
   private final String file;
   private final String query;
   private final Target target;
@@ -43,9 +55,9 @@ public final class SqliteEnd implements End {
   private Connection connection;
   private long epoch;
 
-  private SqliteEnd(String sink, int end, String query, String file, Target target) {
+  private SqliteDestination(String sink, int index, String query, String file, Target target) {
     this.sink = sink;
-    this.end = end;
+    this.index = index;
     this.file = file;
     this.query = query;
     this.target = target;
@@ -53,18 +65,18 @@ public final class SqliteEnd implements End {
   }
 
   /**
-   * @param end its place among the ends of the sink
+   * @param index its place among the destinations of the sink
    * @param query as its mark is known there: one for each query of an application and place it writes to
    * @param key empty for rows that are only added
    */
-  public static SqliteEnd of(
-      String sink, int end, String query, String file, String table, String schema, List<String> key, boolean create) {
-    return new SqliteEnd(sink, end, query, file, new SqliteTable(table, Shape.of(schema, key), create));
+  public static SqliteDestination of(
+      String sink, int index, String query, String file, String table, String schema, List<String> key, boolean create) {
+    return new SqliteDestination(sink, index, query, file, new SqliteTable(table, Shape.of(schema, key), create));
   }
 
   /** Rows for an effect; with {@code keyed} the records' keys are their ids. */
-  public static SqliteEnd outbox(String sink, int end, String query, String file, String effect, boolean keyed) {
-    return new SqliteEnd(sink, end, query, file, new SqliteOutbox(query, effect, keyed));
+  public static SqliteDestination outbox(String sink, int index, String query, String file, String effect, boolean keyed) {
+    return new SqliteDestination(sink, index, query, file, new SqliteOutbox(query, effect, keyed));
   }
 
   @Override
@@ -128,15 +140,15 @@ public final class SqliteEnd implements End {
   }
 
   @Override
-  public Writing open(Batch batch) {
-    return new Held(target.pen(sink, end)) {
+  public BatchWrite open(Batch batch) {
+    return new BufferedBatch(target.writers(sink, index)) {
       @Override
-      public boolean commit(List<Serializable> notes, Mark mark) {
+      public boolean commit(List<Serializable> results, Mark mark) {
         if (mark.rows() == 0) return false;
         try {
           transaction(() -> {
             marks.hold(connection, query, epoch, name());
-            target.write(connection, batch, this, notes);
+            target.write(connection, batch, this, results);
             Point.ROWS_SENT.reached(batch.number());
             marks.write(connection, query, mark);
             Point.MARK_SENT.reached(batch.number());

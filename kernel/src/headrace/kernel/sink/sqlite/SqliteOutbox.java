@@ -1,5 +1,8 @@
-package headrace.kernel.sink;
+package headrace.kernel.sink.sqlite;
 
+import headrace.kernel.sink.Batch;
+import headrace.kernel.sink.BufferedBatch;
+import headrace.kernel.sink.Rows;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.security.MessageDigest;
@@ -18,7 +21,7 @@ import java.util.Map;
  * Rows that become effects. Each has an id, by which it is there once: the record's key, or made of the row itself, so that a batch that
  * is written again gives the same ones in whatever order its rows come.
  */
-record SqliteOutbox(String query, String effect, boolean keyed) implements SqliteEnd.Target {
+record SqliteOutbox(String query, String effect, boolean keyed) implements SqliteDestination.Target {
   @Override
   public String name() {
     return "the outbox";
@@ -35,8 +38,8 @@ record SqliteOutbox(String query, String effect, boolean keyed) implements Sqlit
   }
 
   @Override
-  public Held.HeldPen pen(String sink, int end) {
-    return new Held.HeldPen(sink, end, keyed, true, null);
+  public BufferedBatch.Writers writers(String sink, int index) {
+    return new BufferedBatch.Writers(sink, index, keyed, true, null);
   }
 
   @Override
@@ -56,12 +59,12 @@ record SqliteOutbox(String query, String effect, boolean keyed) implements Sqlit
   }
 
   @Override
-  public void write(Connection connection, Batch batch, Held held, List<Serializable> notes) throws SQLException {
+  public void write(Connection connection, Batch batch, BufferedBatch buffered, List<Serializable> results) throws SQLException {
     long now = ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now());
     Map<ByteBuffer, Integer> seen = new HashMap<>();
     String insert = "INSERT INTO outbox(id, effect, row, created) VALUES (?, ?, ?, ?) ON CONFLICT(id) DO NOTHING";
     try (PreparedStatement statement = connection.prepareStatement(insert)) {
-      held.<SQLException>forEach(notes, 0, (key, value, deleted, row) -> {
+      buffered.<SQLException>forEach(results, 0, (key, value, deleted, row) -> {
         // A row that is no more has no effect.
         if (deleted || value == null) return;
         // Of rows without an id nobody can say which are the same: each is one of its own.

@@ -1,5 +1,8 @@
-package headrace.kernel.sink;
+package headrace.kernel.sink.postgres;
 
+import headrace.kernel.sink.Cells;
+import headrace.kernel.sink.RefusedException;
+import headrace.kernel.sink.Shape;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -145,16 +148,16 @@ record PostgresTable(String name, Shape shape, boolean create) {
     String key = Shape.list(shape.key());
     String names = Shape.list(shape.names());
     String last = "last AS MATERIALIZED (SELECT DISTINCT ON (" + key + ") * FROM (" + source + ") s ORDER BY " + key + ", "
-        + PostgresEnd.SEQUENCE + " DESC)";
+        + PostgresDestination.SEQUENCE + " DESC)";
     String same = shape.key().stream()
         .map(name -> "t." + Shape.quoted(name) + " = l." + Shape.quoted(name))
         .collect(Collectors.joining(" AND "));
-    String gone = ", gone AS (DELETE FROM " + quoted() + " t USING last l WHERE l." + PostgresEnd.DELETED + " AND " + same + ")";
+    String gone = ", gone AS (DELETE FROM " + quoted() + " t USING last l WHERE l." + PostgresDestination.DELETED + " AND " + same + ")";
     String set = shape.rest().stream()
         .map(name -> Shape.quoted(name) + " = excluded." + Shape.quoted(name))
         .collect(Collectors.joining(", "));
     return "WITH " + last + (deletes ? gone : "") + " INSERT INTO " + quoted() + " (" + names + ") SELECT " + names + " FROM last WHERE NOT "
-        + PostgresEnd.DELETED + " ON CONFLICT (" + key + ") DO " + (set.isEmpty() ? "NOTHING" : "UPDATE SET " + set);
+        + PostgresDestination.DELETED + " ON CONFLICT (" + key + ") DO " + (set.isEmpty() ? "NOTHING" : "UPDATE SET " + set);
   }
 
   String append(String source) {

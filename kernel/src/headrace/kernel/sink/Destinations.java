@@ -1,0 +1,187 @@
+package headrace.kernel.sink;
+
+import headrace.kernel.source.TopicIds;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.sql.classic.SparkSession;
+
+/**
+ * The destinations of one query's run. A batch goes to each destination that does not have it; those that have it are passed over, and the batch
+ * is still computed to its end, because its state has to be.
+ *
+ * <p>Known by a name, so that nothing of it (addresses, passwords) is an option of the query, where it could be shown.
+ */
+public final class Destinations {
+  private static final Map<String, Destinations> KNOWN = new ConcurrentHashMap<>();
+
+  private final String name;
+  private final List<Destination> destinations;
+  private final Mark[] marks;
+  /** In memory what the checkpoint knows after the batch at hand. */
+  private final Map<String, Confirmed.Last> now = new TreeMap<>();
+  private Confirmed confirmed;
+  private Batch batch;
+  /** By destination; null for one that has the batch. */
+  private BatchWrite[] open;
+
+  private Destinations(String name, List<Destination> destinations) {
+    this.name = name;
+    this.destinations = List.copyOf(destinations);
+    this.marks = new Mark[destinations.size()];
+    this.open = new BatchWrite[destinations.size()];
+  }
+
+  /** For a new run of a query; what an earlier one left is closed. */
+  public static void register(String name, List<Destination> destinations) {
+    unregister(name);
+    KNOWN.put(name, new Destinations(name, destinations));
+  }
+
+  public static void unregister(String name) {
+    Destinations before = KNOWN.remove(name);
+    if (before != null) before.destinations.forEach(Destination::close);
+  }
+
+  /**
+   * Those of its destinations that don't fit the checkpoint forget their marks, and the checkpoint what they have confirmed.
+   *
+   * @return the destinations that did
+   */
+  public static List<String> repair(String name, String location, SparkSession spark) {
+    Destinations all = named(name);
+    Configuration hadoop = spark.sessionState().newHadoopConf();
+    Confirmed confirmed = Confirmed.at(location, hadoop);
+    List<String> repaired = new ArrayList<>();
+    for (Destination destination : all.destinations) {
+      try {
+        Mark mark = destination.begin();
+        Confirmed.Last last = confirmed.last(destination.id());
+        Mark.fits(mark, last, confirmed, destination.place());
+        if (last != null) destination.check(mark, last);
+        if (mark != null && mark.batch() > confirmed.done()) Mark.covers(mark, Batch.planned(mark.checkpoint(), mark.batch(), location, hadoop), destination.place());
+      } catch (MarkException | Batch.UnplannedException e) {
+        destination.close();
+        destination.forget();
+        confirmed.forget(destination.id());
+        repaired.add(destination.place());
+      }
+    }
+    unregister(name);
+    return repaired;
+  }
+
+  /** All of its destinations forget what they have, and with {@code rows} delete it. */
+  public static void forget(String name, boolean rows) {
+    for (Destination destination : named(name).destinations) {
+      // First, because it ends earlier runs, which could write on.
+      destination.forget();
+      if (rows) destination.empty();
+    }
+    unregister(name);
+  }
+
+  /** The dead letters alone, of a query whose rows another sink writes. A dead letter that comes again replaces itself. */
+  public static void writeDeadLetters(String name, long number) {
+    for (Destination destination : named(name).destinations) destination.writeDeadLetters(new Batch("", number, ""));
+  }
+
+  /** Null in a process that is not the driver's. */
+  public static Destinations find(String name) {
+    return KNOWN.get(name);
+  }
+
+  public static Destinations named(String name) {
+    Destinations found = find(name);
+    if (found == null) throw new SinkException("no sink is called '" + name + "'");
+    return found;
+  }
+
+  public BatchWrite batchWrite(int index) {
+    return open[index];
+  }
+
+  /**
+   * Asks every destination what it has, and refuses one that does not fit the checkpoint. To be called before the query starts.
+   *
+   * @param location the checkpoint's
+   * @return what a person should know: the caches that have lost something
+   */
+  public static List<String> begin(String name, String location, SparkSession spark) {
+    return named(name).begin(Confirmed.at(location, spark.sessionState().newHadoopConf()));
+  }
+
+  public List<String> begin(Confirmed known) {
+    confirmed = known;
+    List<String> notes = new ArrayList<>();
+    for (int i = 0; i < marks.length; i++) {
+      Destination destination = destinations.get(i);
+      Confirmed.Last last = confirmed.last(destination.id());
+      marks[i] = destination.begin();
+      try {
+        Mark.fits(marks[i], last, confirmed, destination.place());
+        if (last != null) destination.check(marks[i], last);
+      } catch (MarkException e) {
+        if (!destination.forgetful() || !e.lost()) throw e;
+        notes.add(e.getMessage());
+      }
+      if (last != null) now.put(destination.id(), new Confirmed.Last(last.batch(), destination.endOffsets()));
+    }
+    return notes;
+  }
+
+  /** The writers for a batch; null for a destination that has it. */
+  public TaskWriter.Factory[] open(Batch next) {
+    if (confirmed == null) throw new SinkException("the sink '" + name + "' was not begun");
+    batch = next;
+    Point.PLANNED.reached(batch.number());
+    // All are asked before one is opened: a refusal leaves nothing behind.
+    boolean[] has = new boolean[marks.length];
+    for (int i = 0; i < marks.length; i++) has[i] = Mark.covers(marks[i], batch, destinations.get(i).name());
+    open = new BatchWrite[marks.length];
+    TaskWriter.Factory[] writers = new TaskWriter.Factory[marks.length];
+    for (int i = 0; i < marks.length; i++) {
+      if (has[i]) continue;
+      open[i] = destinations.get(i).open(batch);
+      writers[i] = open[i].taskWriters();
+    }
+    return writers;
+  }
+
+  /** One destination after the other: a crash between two leaves the first with the batch, and the replay passes it over. */
+  public void commit(long number, List<TaskResult> results) {
+    if (batch.number() != number) throw new SinkException("batch " + number + " is not the one that was begun");
+    TopicIds.check(name);
+    long rows = results.stream().mapToLong(TaskResult::rows).sum();
+    for (int i = 0; i < marks.length; i++) {
+      boolean written = open[i] == null;
+      if (open[i] != null) {
+        int index = i;
+        Mark mark = batch.done(rows);
+        List<Serializable> parts = new ArrayList<>();
+        for (TaskResult result : results) parts.add(result.parts()[index]);
+        written = open[i].commit(parts, mark);
+        marks[i] = mark;
+        open[i] = null;
+      }
+      if (written) now.put(destinations.get(i).id(), new Confirmed.Last(number, destinations.get(i).endOffsets()));
+    }
+    confirmed.write(number, now);
+    Point.COMMITTED.reached(number);
+  }
+
+  public void abort() {
+    Arrays.stream(open).filter(write -> write != null).forEach(BatchWrite::abort);
+    Arrays.fill(open, null);
+  }
+
+  @Override
+  public String toString() {
+    return name;
+  }
+}
