@@ -61,7 +61,7 @@ def files(query: Compiled, sink: Files) -> DataStreamWriter:
 def register(query: Compiled, places: Places) -> None:
     """The destinations of the query, under its id, for one run of it."""
     spec, spark = query.spec, query.rows.sparkSession
-    kafka = jvm.kernel(spark).sink.KafkaEnd.of(
+    kafka = jvm.kernel(spark).sink.kafka.KafkaDestination.of(
         spec.id,
         0,
         places.connection.java(),
@@ -88,17 +88,17 @@ def end(query: Compiled, sink: Sink, number: int, outbox: Path | None = None) ->
             password = sink.password and sink.password.value()
             server = (sink.host, sink.port, sink.database, options, password)
             key = list(sink.key(spec.node, spec.where))
-            return kernel.PostgresEnd.of(mark, *server, sink.table, row, key, sink.create)
+            return kernel.postgres.PostgresDestination.of(mark, *server, sink.table, row, key, sink.create)
         case Sqlite():
             key = list(sink.key(spec.node, spec.where))
-            return kernel.SqliteEnd.of(spec.id, number, mark, sink.path, sink.table, row, key, sink.create)
+            return kernel.sqlite.SqliteDestination.of(spec.id, number, mark, sink.path, sink.table, row, key, sink.create)
         case Redis():
             password = sink.password and sink.password.value()
             server = (sink.host, sink.port, sink.database, sink.tls, sink.user, password)
-            return kernel.RedisEnd.of(spec.id, number, mark, *server, sink.prefix, row, sink.expire)
+            return kernel.redis.RedisDestination.of(spec.id, number, mark, *server, sink.prefix, row, sink.expire)
         case Effect():
             # With an id of its own a row is there once, whatever batch it is in.
             keyed = sink.row_id is not None
-            return kernel.SqliteEnd.outbox(spec.id, number, mark, str(outbox), sink.name, keyed)
+            return kernel.sqlite.SqliteDestination.outbox(spec.id, number, mark, str(outbox), sink.name, keyed)
         case _:
             raise AssertionError(sink)

@@ -1,7 +1,6 @@
 package headrace.kernel.block;
 
 import headrace.kernel.table.Operator;
-import headrace.kernel.table.Rows;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.unsafe.Platform;
 

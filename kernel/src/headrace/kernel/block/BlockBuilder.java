@@ -1,6 +1,5 @@
 package headrace.kernel.block;
 
-import headrace.kernel.table.Rows;
 import java.util.Arrays;
 import org.apache.spark.unsafe.Platform;
 

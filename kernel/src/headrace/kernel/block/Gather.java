@@ -1,6 +1,5 @@
 package headrace.kernel.block;
 
-import headrace.kernel.table.Rows;
 import java.util.ArrayDeque;
 import java.util.NoSuchElementException;
 import org.apache.spark.sql.Column;
