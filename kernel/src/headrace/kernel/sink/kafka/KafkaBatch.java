@@ -1,5 +1,6 @@
 package headrace.kernel.sink.kafka;
 
+import headrace.kernel.file.FileRecords;
 import headrace.kernel.sink.Batch;
 import headrace.kernel.sink.BatchWrite;
 import headrace.kernel.sink.DeadLetter;
@@ -173,12 +174,19 @@ final class KafkaBatch implements BatchWrite {
     for (DeadLetter deadLetter : deadLetters) {
       places.computeIfAbsent(new TopicPartition(deadLetter.topic(), deadLetter.partition()), place -> new TreeMap<>()).put(deadLetter.offset(), deadLetter);
     }
+    places.entrySet().removeIf(entry -> FileRecords.reads(entry.getKey().topic()) && writeDeadLetters(entry.getKey().topic(), entry.getValue()));
     if (!places.isEmpty()) {
       try (KafkaConsumer<byte[], byte[]> consumer = destination.consumer("read_uncommitted")) {
         places.forEach((place, there) -> writeDeadLetters(consumer, place, there));
       }
     }
     oversized.forEach((deadLetter, record) -> writeDeadLetters(deadLetter, record.key(), record.value(), null));
+  }
+
+  private boolean writeDeadLetters(String file, TreeMap<Long, DeadLetter> deadLetters) {
+    Map<Long, byte[]> records = FileRecords.fetch(file, deadLetters.keySet());
+    deadLetters.forEach((offset, deadLetter) -> writeDeadLetters(deadLetter, null, records.get(offset), null));
+    return true;
   }
 
   private void writeDeadLetters(KafkaConsumer<byte[], byte[]> consumer, TopicPartition place, TreeMap<Long, DeadLetter> deadLetters) {

@@ -1,0 +1,150 @@
+package headrace.kernel.file;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * {@code format("headrace.kernel.file.CsvFiles")}: RFC 4180, and the first record of a file names its columns. Columns: any of those,
+ * as text, {@code _raw}, {@code _offset}, and {@code _bad}: why a record has no cells.
+ *
+ * <pre>
+ * the header of the file -> where each column is
+ * for each record: cells = split at the delimiter, outside of quotes
+ *   as many cells as the header has? each column gets its cell; a cell without anything, not even quotes, is null
+ *   otherwise the record is bad
+ * </pre>
+ */
+public final class CsvFiles extends RecordFiles {
+  private static final long serialVersionUID = 1L;
+  private static final List<String> OURS = List.of("_raw", "_offset", "_bad");
+
+  /** A line may be inside of quotes. */
+  @Override
+  boolean cuttable() {
+    return false;
+  }
+
+  @Override
+  Records records(Bytes bytes, long end, StructType columns, scala.collection.immutable.Map<String, String> options) throws IOException {
+    Splitter splitter = new Splitter(bytes, options.apply("delimiter").charAt(0));
+    String[] declared = options.apply("columns").isEmpty() ? new String[0] : options.apply("columns").split("\u0000");
+    if (!splitter.next()) return () -> null;
+    return new Table(splitter, declared, columns.fieldNames());
+  }
+
+  private static final class Table implements Records {
+    private final Splitter splitter;
+    private final String[] columns;
+    private final int[] places;
+    private final int width;
+    private final String unusable;
+
+    private Table(Splitter splitter, String[] declared, String[] columns) {
+      this.splitter = splitter;
+      this.columns = columns;
+      Map<String, Integer> header = new HashMap<>();
+      String twice = null;
+      for (UTF8String cell : splitter.cells) {
+        String name = cell == null ? "" : cell.toString().strip();
+        if (header.putIfAbsent(name, header.size()) != null && twice == null) twice = name;
+      }
+      this.width = splitter.cells.size();
+      this.places = new int[columns.length];
+      for (int i = 0; i < columns.length; i++) places[i] = header.getOrDefault(columns[i], -1);
+      this.unusable = twice != null ? "the header has the column '" + twice + "' twice" : unknown(declared, header);
+    }
+
+    private String unknown(String[] declared, Map<String, Integer> header) {
+      for (String name : declared) if (header.containsKey(name)) return null;
+      return "none of the columns is in the header: " + new String(splitter.raw, StandardCharsets.UTF_8);
+    }
+
+    @Override
+    public Object[] next() throws IOException {
+      if (!splitter.next()) return null;
+      List<UTF8String> cells = splitter.cells;
+      String cause = splitter.cause != null ? splitter.cause : unusable;
+      if (cause == null && cells.size() != width) cause = cells.size() + " cells, and the header has " + width;
+      Object[] values = new Object[columns.length];
+      for (int i = 0; i < columns.length; i++) {
+        values[i] =
+            switch (OURS.indexOf(columns[i])) {
+              case 0 -> splitter.raw;
+              case 1 -> (Object) splitter.place;
+              case 2 -> UTF8String.fromString(cause);
+              default -> cause != null || places[i] < 0 ? null : cells.get(places[i]);
+            };
+      }
+      return values;
+    }
+  }
+
+  /** Records of a file, cut into cells. */
+  private static final class Splitter {
+    private final Bytes bytes;
+    private final int delimiter;
+    private final ByteArrayOutputStream cell = new ByteArrayOutputStream();
+    private List<UTF8String> cells = List.of();
+    private byte[] raw;
+    private long place;
+    private String cause;
+
+    private Splitter(Bytes bytes, int delimiter) {
+      this.bytes = bytes;
+      this.delimiter = delimiter;
+    }
+
+    private boolean next() throws IOException {
+      do {
+        bytes.begin();
+        place = bytes.position();
+        if (bytes.peek() == Bytes.END) return false;
+        cells = new ArrayList<>(cells.size());
+        cause = null;
+        while (cell()) {}
+        raw = bytes.taken();
+      } while (LineFiles.blank(raw));
+      return true;
+    }
+
+    /** Whether another one follows. */
+    private boolean cell() throws IOException {
+      cell.reset();
+      boolean quoted = bytes.peek() == '"';
+      if (quoted) quoted();
+      while (true) {
+        int next = bytes.read();
+        if (next == '\r' && bytes.peek() == '\n') continue;
+        if (next == delimiter || next == '\n' || next == Bytes.END) {
+          cells.add(cell.size() == 0 && !quoted ? null : UTF8String.fromBytes(cell.toByteArray()));
+          return next == delimiter;
+        }
+        if (quoted && cause == null) cause = "text after a closing quote";
+        cell.write(next);
+      }
+    }
+
+    private void quoted() throws IOException {
+      bytes.read();
+      while (true) {
+        int next = bytes.read();
+        if (next == Bytes.END) {
+          cause = "a quote that is never closed";
+          return;
+        }
+        if (next == '"') {
+          if (bytes.peek() != '"') return;
+          bytes.read();
+        }
+        cell.write(next);
+      }
+    }
+  }
+}

@@ -1,0 +1,113 @@
+package headrace.kernel.file;
+
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.LocatedFileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RemoteIterator;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.execution.streaming.checkpointing.CommitLog;
+import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqBase;
+import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqLog;
+import org.apache.spark.sql.execution.streaming.runtime.FileStreamSource.FileEntry;
+import org.apache.spark.sql.execution.streaming.runtime.FileStreamSourceLog;
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** A folder that a query follows, beside what the query's checkpoint says about it: Spark itself never looks back. */
+public final class Folder {
+  private static final Pattern LOG_OFFSET = Pattern.compile("\\{\"logOffset\":(\\d+)\\}");
+
+  private Folder() {}
+
+  /** Under which name Spark has it; null if there is no such folder or file. */
+  public static String uri(SparkSession session, String folder) throws IOException {
+    Path path = new Path(folder);
+    FileSystem files = path.getFileSystem(session.sparkContext().hadoopConfiguration());
+    return files.exists(path) ? files.makeQualified(path).toUri().toString() : null;
+  }
+
+  /**
+   * What is wrong, and with which file: {@code changed} after it was read, or {@code vanished} before; null if nothing is.
+   *
+   * <pre>
+   * for each source of the query that is files:
+   *   for each file of its log that is in the folder:
+   *     in a batch that is committed: is there another of its name now, of another time? changed
+   *     in a batch that is not: is it no longer there? vanished
+   * </pre>
+   */
+  public static String[] problem(SparkSession session, String folder, String checkpoint) throws IOException {
+    Path root = new Path(folder);
+    FileSystem files = root.getFileSystem(session.sparkContext().hadoopConfiguration());
+    root = files.makeQualified(root);
+    Map<Path, Long> there = null;
+    long[] committed = committed(session, checkpoint);
+    for (int i = 0; i < committed.length; i++) {
+      if (committed[i] < -1) continue;
+      FileStreamSourceLog log = new FileStreamSourceLog(FileStreamSourceLog.VERSION(), session, checkpoint + "/sources/" + i);
+      for (FileEntry entry : log.allFiles()) {
+        Path file = entry.sparkPath().toPath();
+        if (!within(root, file)) continue;
+        if (there == null) there = list(files, root);
+        Long now = there.get(file);
+        if (entry.batchId() <= committed[i]) {
+          if (now != null && now != entry.timestamp()) return new String[] {"changed", file.toString()};
+        } else if (now == null) {
+          return new String[] {"vanished", file.toString()};
+        }
+      }
+    }
+    return null;
+  }
+
+  private static boolean within(Path root, Path file) {
+    String path = root.toString();
+    return file.equals(root) || file.toString().startsWith(path.endsWith("/") ? path : path + "/");
+  }
+
+  /** By source, the last entry of its log that a committed batch has; -1 if none has, -2 if the source is no files. */
+  private static long[] committed(SparkSession session, String checkpoint) {
+    OffsetSeqLog offsets = new OffsetSeqLog(session, checkpoint + "/offsets", false);
+    Option<Object> planned = offsets.getLatestBatchId();
+    if (planned.isEmpty()) return new long[0];
+    Option<Object> done = new CommitLog(session, checkpoint + "/commits", false).getLatestBatchId();
+    long[] last = entries(offsets.get((long) planned.get()));
+    if (done.isDefined() && done.get().equals(planned.get())) return last;
+    long[] before = done.isDefined() ? entries(offsets.get((long) done.get())) : new long[0];
+    for (int i = 0; i < last.length; i++) if (last[i] >= -1) last[i] = i < before.length ? Math.max(before[i], -1) : -1;
+    return last;
+  }
+
+  private static long[] entries(Option<OffsetSeqBase> offsets) {
+    if (offsets.isEmpty()) return new long[0];
+    List<Option<Offset>> sources = CollectionConverters.asJava(offsets.get().offsets());
+    return sources.stream().mapToLong(Folder::entry).toArray();
+  }
+
+  private static long entry(Option<Offset> offset) {
+    if (offset.isEmpty()) return -2;
+    Matcher matcher = LOG_OFFSET.matcher(offset.get().json());
+    return matcher.matches() ? Long.parseLong(matcher.group(1)) : -2;
+  }
+
+  private static Map<Path, Long> list(FileSystem files, Path root) throws IOException {
+    Map<Path, Long> found = new HashMap<>();
+    try {
+      for (RemoteIterator<LocatedFileStatus> each = files.listFiles(root, true); each.hasNext(); ) {
+        LocatedFileStatus file = each.next();
+        found.put(file.getPath(), file.getModificationTime());
+      }
+    } catch (FileNotFoundException gone) {
+      return found;
+    }
+    return found;
+  }
+}
