@@ -116,7 +116,8 @@ public final class Destinations {
     return named(name).begin(Confirmed.at(location, spark.sessionState().newHadoopConf()));
   }
 
-  public List<String> begin(Confirmed known) {
+  /** Of the one name, py4j has to find the static method: this one is not public. */
+  List<String> begin(Confirmed known) {
     confirmed = known;
     List<String> notes = new ArrayList<>();
     for (int i = 0; i < marks.length; i++) {
