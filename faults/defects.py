@@ -84,7 +84,8 @@ DEFECTS = (
         f"{SINK}/spark/SinkWriter.java",
         "    rows++;\n",
         "    rows++;\n"
-        '    if (java.util.Arrays.stream(writers).allMatch(each -> each == null)) throw new headrace.kernel.sink.SinkException("skipped");\n',
+        "    if (java.util.Arrays.stream(writers).allMatch(each -> each == null))"
+        ' throw new headrace.kernel.sink.SinkException("skipped");\n',
         _surgery,
     ),
     Defect(

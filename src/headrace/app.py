@@ -48,7 +48,7 @@ class App:
         max_ahead: Duration | None = None,
         idle_after: Duration | None = None,
         close_after: Duration | None = None,
-        format: str | Format = "json",
+        format: str | Format | None = None,
         key_format: str | Format = "text",
         bad: Bad = "dead",
         start: StartArgument | None = None,
@@ -87,7 +87,7 @@ class App:
         version: str | None = None,
         time: str | Clock | None = None,
         lateness: Duration | None = None,
-        format: str | Format = "json",
+        format: str | Format | None = None,
         key_format: str | Format = "text",
         bad: Bad = "dead",
     ) -> Table:

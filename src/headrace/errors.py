@@ -8,6 +8,7 @@
     ├── SetupError       this machine lacks something: Java, a jar, disk
     ├── BrokerError      the log can't be reached, or refuses
     │   └── TopicError   a topic is missing, exists already, or has another shape
+    ├── SourceError      what is read is not there, or not what it was
     └── RunError         a running query stopped
         ├── BadRecord    a record that can't be decoded, and bad="fail"
         └── StateError   the checkpoint does not belong to this program
@@ -71,6 +72,9 @@ class BrokerError(HeadraceError): ...
 
 
 class TopicError(BrokerError): ...
+
+
+class SourceError(HeadraceError): ...
 
 
 class RunError(HeadraceError): ...

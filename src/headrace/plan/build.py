@@ -55,7 +55,7 @@ def source(
     fields: Schema | None,
     time: str | Clock | None,
     lateness: Duration | None,
-    format: str | Format,
+    format: str | Format | None,
     key_format: str | Format = "text",
     bad: Bad,
     max_ahead: Duration | None = None,
@@ -67,7 +67,10 @@ def source(
     """What is read as a stream, or, with a key, as a table."""
     where = site.where
     what = f"the {'table' if key else 'stream'} {source.label!r}"
-    format, key_format = formats.of(format, where), formats.of(key_format, where, argument="key_format")
+    if source.format is not None and format is not None:
+        raise PlanError(f"{source.title} say their format themselves", where=where, fix="leave format= out")
+    format = formats.of(format or source.format or "json", where)
+    key_format = formats.of(key_format, where, argument="key_format")
     checks.one_of("bad", bad, ("dead", "skip", "fail"), where)
     if format.fields is None and fields is None:
         raise PlanError(f"{what} has no schema", where=where, fix=f"add {schema.EXAMPLE}")

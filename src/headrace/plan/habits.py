@@ -104,11 +104,13 @@ _SINKS = {
 }
 _SOURCES = {
     'write hr.sources.kafka("trades")': "topic topics redpanda stream",
+    'write hr.sources.files("data")': "file folder csv parquet json jsonl directory path s3",
 }
 _FORMATS = {
     "write hr.formats.text()": "string str utf8 plain line lines",
     "write hr.formats.bytes()": "binary raw",
     "write hr.formats.json()": "jsonl ndjson object",
+    'CSV and Parquet are read from files: hr.sources.files("data", format="csv")': "csv parquet tsv",
 }
 
 

@@ -158,6 +158,16 @@ class Source:
         return ()
 
     @property
+    def format(self) -> Format | None:
+        """How its records are written, where it is the source that says so."""
+        return None
+
+    @property
+    def in_batches(self) -> bool:
+        """Whether it can be read in batches only, not in real-time mode."""
+        return False
+
+    @property
     def skips(self) -> str | None:
         """What a run that starts over does not read again, if it does not read all that is there."""
         return None

@@ -45,6 +45,12 @@ def queries(specs: Sequence[QuerySpec]) -> tuple[QuerySpec, ...]:
             where=beside.where,
             fix=f"write a topic, which another application writes there, or {_BATCHES}",
         )
+    if followed := next((read for spec in specs for read in spec.sources if read.source.in_batches), None):
+        raise PlanError(
+            f"{followed.source.title} can't be read in real-time mode",
+            where=followed.where,
+            fix=f"read a topic, which another application writes, or {_BATCHES}",
+        )
     for node in (node for spec in specs for node in walk(spec.node)):
         if (refused := _refusal(node)) is not None:
             what, fix = refused

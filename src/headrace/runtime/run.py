@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 Mode = Literal["batches", "realtime"]
 Say = Callable[[str], None]
+_LOOK_SECONDS = 5.0
 _LARGE = {"max.message.bytes": str(100 << 20)}
 
 
@@ -315,6 +317,7 @@ class _Runner:
     ids: dict[str, str] = field(default_factory=dict[str, str])
     """Of all topics of the queries, as they were compared with the checkpoints."""
     _opened: dict[Read, Input] = field(default_factory=dict[Read, Input])
+    _looked: float = field(default_factory=time.monotonic)
 
     def run(self, specs: Sequence[QuerySpec], until: Literal["now"] | None) -> Summary:
         at_once = self.mode == "realtime"
@@ -332,6 +335,7 @@ class _Runner:
         if self.mode == "realtime":
             self._realtime(specs)
         self._check_outbox(compiled.values())
+        self._check_inputs(specs)
         try:
             with (
                 Services(self._services(specs), self.stop) as services,
@@ -339,7 +343,9 @@ class _Runner:
             ):
                 if until is not None:
                     services.drain("feeds")
-                self._supervise(specs, jobs, until, lambda: (services.check(), watch.check(), self.check_owner()))
+                self._supervise(
+                    specs, jobs, until, lambda: (services.check(), watch.check(), self._look(specs), self.check_owner())
+                )
                 if until is not None:
                     # A query without new records has compared nothing.
                     watch.look()
@@ -406,6 +412,16 @@ class _Runner:
         if effects := [sink for spec in specs for sink in spec.sinks if isinstance(sink, Effect)]:
             services.append(Effects(Dispatcher(outbox.path(self.config.state, specs[0].app), effects, say=self.say)))
         return services
+
+    def _look(self, specs: Sequence[QuerySpec]) -> None:
+        if time.monotonic() - self._looked > _LOOK_SECONDS:
+            self._check_inputs(specs)
+            self._looked = time.monotonic()
+
+    def _check_inputs(self, specs: Sequence[QuerySpec]) -> None:
+        for spec in specs:
+            for read in spec.sources:
+                self._input(read).check(self.spark, state.location(self.config.state, spec))
 
     def say(self, text: str) -> None:
         self.listeners.say(text)

@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING
 
 from headrace.sources.custom import Reader, Record, custom
+from headrace.sources.files import files
 from headrace.sources.kafka import kafka
 
-__all__ = ["Reader", "Record", "custom", "kafka"]
+__all__ = ["Reader", "Record", "custom", "files", "kafka"]
 
 if not TYPE_CHECKING:
 

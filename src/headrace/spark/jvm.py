@@ -178,6 +178,22 @@ def decode_json(
     return _column(decoded)
 
 
+def folder_uri(spark: SparkSession, folder: str) -> str | None:
+    """Under which name Spark has it; None if it is not there."""
+    return _jvm(spark).headrace.kernel.file.Folder.uri(spark._jsparkSession, folder)  # pyright: ignore
+
+
+def folder_problem(spark: SparkSession, folder: str, checkpoint: str) -> tuple[str, str] | None:
+    """What became of a file that a query has read or is about to: "changed" or "vanished", and which."""
+    found = _jvm(spark).headrace.kernel.file.Folder.problem(spark._jsparkSession, folder, checkpoint)  # pyright: ignore
+    return None if found is None else (str(found[0]), str(found[1]))
+
+
+def register_folder(spark: SparkSession, uri: str, options: Mapping[str, str]) -> None:
+    """How its files are read, should single records be wanted."""
+    _jvm(spark).headrace.kernel.file.FileRecords.register(uri, dict(options))
+
+
 class FunctionCalls:
     """The calls of some functions in expressions (kernel: FunctionCalls); `over` is the expressions over their results."""
 

@@ -38,7 +38,7 @@ from headrace.spark.guard import Guard
 
 Mode = Literal["append", "update"]
 StepSize = Literal["batch", "record", "moment"]
-"""What an operator takes as one change: all of a batch, what came of one record, what happened at one time (kernel: StepSize)."""
+"""What an operator takes as one change: a batch, what came of one record, what happened at one time (kernel: StepSize)."""
 KEY, BEFORE, AFTER, AT, BEFORE_AT = "_row_key", "_before", "_after", "_at", "_before_at"
 VERSION, SEQUENCE, ARRIVED = "_version", "_sequence", "_arrived"
 DELETED = "_deleted"

@@ -30,3 +30,7 @@ class Input(ABC):
     @abstractmethod
     def records(self, spark: SparkSession, *, realtime: bool = False) -> DataFrame:
         """The columns key, value, topic, partition, offset, timestamp and timestampType, as Spark's Kafka source has them."""
+
+    def check(self, spark: SparkSession, checkpoint: str) -> None:
+        """Raises at the user's line if what is read is not what it was; asked before a query starts, and now and then."""
+        return

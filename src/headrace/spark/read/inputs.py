@@ -9,8 +9,10 @@ from headrace.broker.client import Connection
 from headrace.config import Config
 from headrace.plan.nodes import Read, Source
 from headrace.sources.custom import Custom
+from headrace.sources.files import Files
 from headrace.sources.kafka import Kafka
 from headrace.spark.read.custom import CustomInput
+from headrace.spark.read.files import FilesInput
 from headrace.spark.read.input import Input
 from headrace.spark.read.kafka import KafkaInput
 
@@ -21,6 +23,8 @@ def of(read: Read, connection: Connection, config: Config) -> Input:
             return CustomInput(read, source, connection, config, filled=source)
         case Kafka() as source:
             return KafkaInput(read, source, connection, config)
+        case Files() as source:
+            return FilesInput(read, source, config)
         case _:
             raise AssertionError(read.source)
 
@@ -32,5 +36,7 @@ def came_from(source: Source, topic: Column) -> Column:
             return topic.isin(*source.topics)
         case Kafka():
             return topic.rlike(f"^{source.regex}$")
+        case Files():
+            return topic.contains("/")
         case _:
             return F.lit(True)

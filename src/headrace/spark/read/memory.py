@@ -9,7 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headrace.plan.nodes import Read
+from headrace.sources.files import Files
 from headrace.sources.kafka import HEADERS, Kafka
+from headrace.spark.read import files
 
 FORMAT = "headrace-memory"
 _HEADERS = "array<struct<key: string, value: binary>>"
@@ -20,6 +22,8 @@ def read(spark: SparkSession, source: Read, log: str, topics: Collection[str] = 
     found = names(source, topics) or [source.label]
     frames = [spark.readStream.format(FORMAT).options(log=log, topic=topic).load() for topic in found]
     records = reduce(DataFrame.union, frames)
+    if isinstance(source.source, Files):
+        records = records.withColumn("value", files.in_memory(F.col("value"), source))
     return records.withColumn("headers", F.lit(None).cast(_HEADERS)) if HEADERS in source.hidden else records
 
 

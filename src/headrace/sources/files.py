@@ -1,0 +1,111 @@
+"""Files of a folder."""
+
+from __future__ import annotations
+
+import glob
+import os
+from dataclasses import dataclass, field
+from typing import Literal
+
+from headrace.errors import PlanError, Where
+from headrace.formats.csv import Csv
+from headrace.formats.json import Json
+from headrace.formats.parquet import Parquet
+from headrace.plan import checks, schema, spelling
+from headrace.plan.callsite import call_site
+from headrace.plan.format import Format
+from headrace.plan.nodes import Read, Source
+
+Kind = Literal["json", "csv", "parquet"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files(Source):
+    """See `files`."""
+
+    folder: str
+    """Absolute, or a URL."""
+    names: str | None = None
+    """Only of files whose names match, `*.csv`."""
+    records: Format
+    given: str = field(compare=False)
+    """The path as the user wrote it."""
+
+    @property
+    def label(self) -> str:
+        return self.given
+
+    @property
+    def title(self) -> str:
+        return f"the files {self.given!r}"
+
+    @property
+    def format(self) -> Format:
+        return self.records
+
+    @property
+    def in_batches(self) -> bool:
+        return True
+
+    def check(self, read: Read) -> None:
+        if read.kind == "table" and read.version is None:
+            raise PlanError(
+                f"the table {self.label!r} reads files, and between their rows there is no order",
+                where=read.where,
+                fix="name the column that tells which row is newer: version=…",
+            )
+        if isinstance(self.records, Csv):
+            for name, kind in read.fields:
+                if schema.plain(kind).startswith(("array", "map", "struct", "variant")):
+                    raise PlanError(
+                        f"{name!r} is a {kind}, and a cell of a CSV file is one value",
+                        where=read.where,
+                        fix=f"read it as a string, and parse it: from_json({name}, …)",
+                    )
+
+    @property
+    def known_as(self) -> tuple[object, object]:
+        return ("files", self.folder, self.names, self.records.name), "earliest"
+
+
+@spelling.arguments
+def files(path: str | os.PathLike[str], *, format: Kind = "json", delimiter: str = ",") -> Files:
+    """Reads the files of a folder, and follows it: each file once, whole, in the order of their times.
+
+    `path` is a folder with all below it, one file, or a pattern for their names: `files("data/*.csv", format="csv")`; local, or
+    at a URL that Spark knows. "json" is one object a line; "csv" has the names of its columns in the first line of each file;
+    "parquet" has them, with types, in each file. Files ending in .gz, .bz2 or .zst are unpacked. A file must be complete when
+    it gets its name: write it as `.name`, or elsewhere, and rename it. `_topic` is a row's file, `_offset` its place there.
+    """
+    where = call_site().where
+    checks.one_of("format", format, ("json", "csv", "parquet"), where)
+    text = os.fspath(path)
+    if not isinstance(text, str) or not text.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise PlanError(f"files() needs a folder, and {path!r} is none", where=where, fix='write files("data/trades")')
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise PlanError(f"delimiter={delimiter!r} is not one character", where=where, fix='write delimiter=";"')
+    if delimiter != "," and format != "csv":
+        raise PlanError("delimiter= is for CSV files", where=where, fix='leave it out, or write format="csv"')
+    place = text if "://" in text else os.path.abspath(os.path.expanduser(text))
+    folder, names = _split(place, where)
+    return Files(folder=folder, names=names, records=_format(format, delimiter), given=text)
+
+
+def _format(name: Kind, delimiter: str) -> Format:
+    match name:
+        case "json":
+            return Json()
+        case "csv":
+            return Csv(delimiter=delimiter)
+        case "parquet":
+            return Parquet()
+
+
+def _split(place: str, where: Where) -> tuple[str, str | None]:
+    """The folder, and which of its files; a pattern stands for names of files only."""
+    folder, _, last = place.rpartition("/")
+    if glob.has_magic(folder):
+        raise PlanError(
+            f"the pattern {place!r} is one of folders", where=where, fix="read the folder above; all below it is read with it"
+        )
+    return (folder or "/", last) if glob.has_magic(last) else (place, None)
