@@ -15,7 +15,7 @@ import org.apache.hadoop.fs.permission.FsPermission;
  * casts to it for snapshots.
  */
 public final class LocalDisk extends LocalFileSystem {
-  /** The setting with the folder whose files are for their owner only, whatever else is asked for. */
+  /** The setting with the folder whose files are for their owner only, whatever other mode is set. */
   public static final String PRIVATE = "headrace.private";
 
   public LocalDisk() {

@@ -49,7 +49,7 @@ public final class StateTypes {
     for (Expression child : CollectionConverters.asJava(expression.children())) add(child, calls);
   }
 
-  /** The columns that the joins of streams keep, of the left and of the right, after the optimizer has left out what nobody asks for. */
+  /** The columns that the joins of streams keep, of the left and of the right, after the optimizer has pruned what nothing reads. */
   public static List<String> joins(Dataset<Row> rows) {
     org.apache.spark.sql.classic.Dataset<Row> frame = (org.apache.spark.sql.classic.Dataset<Row>) rows;
     LogicalPlan plan = frame.sparkSession().sessionState().optimizer().execute(frame.queryExecution().analyzed());

@@ -46,6 +46,7 @@ public final class Tws<K, I, O> {
 
   /** The rows of one key in one batch; returns what the processor emits. */
   @SafeVarargs
+  @SuppressWarnings("varargs")
   public final List<O> feed(K key, I... rows) {
     return java(tester.test(content.same(key), scala(Arrays.asList(rows))));
   }
@@ -76,7 +77,7 @@ public final class Tws<K, I, O> {
     return CollectionConverters.asJava(tester.<T, V>peekMapState(state, content.same(key)));
   }
 
-  /** Makes a {@code ValueState} hold something for the key, as if it had been kept before. */
+  /** Makes a {@code ValueState} hold something for the key, as if an earlier batch had stored it. */
   public <T> void keep(String state, K key, T value) {
     tester.updateValueState(state, content.same(key), value);
   }

@@ -7,8 +7,19 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.LongAccumulator;
 
 /**
- * What became of the records of one batch: each that was read is bad, taken, late or filtered. Each of the four is noted for itself, where it
- * happens, so that the sum proves something.
+ * What became of the records of one batch: each that was read is bad, taken, late or filtered.
+ *
+ * <pre>
+ * tasks:  each verb notes the place of a row's record under its {@link Fate} ({@link Tally})
+ * close:  read                 all that were read
+ *         bad                  of read
+ *         taken                of read, not bad
+ *         late                 of read, not bad or taken
+ *         filtered             of read, none of these
+ * </pre>
+ *
+ * <p>The four are noted independently, where they happen, so that their sum proves something. Each is a set of places, so a record
+ * counts once, however many branches, windows or attempts of a task note it.
  */
 public final class Account {
   private static final Map<String, Account> OPEN = new ConcurrentHashMap<>();
@@ -32,7 +43,7 @@ public final class Account {
 
   /**
    * How many records were read, taken, filtered, late and bad; how many were bad that were taken by an earlier batch; how many rows were
-   * emitted. Asked once, when the batch is done.
+   * emitted. Called once, when the batch is done.
    */
   public static long[] close(String run, long batch) {
     Account account = OPEN.remove(run + " " + batch);

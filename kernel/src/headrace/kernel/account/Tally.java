@@ -20,10 +20,16 @@ import org.apache.spark.util.TaskCompletionListener;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * A place in a plan where something is noted of the record a row comes from, as part of a condition. In a plan it is a literal that knows no
- * batch; {@code AtBatch} puts one in its place that does. It is not deterministic, so that the optimizer neither moves nor removes it.
+ * Notes the fate of the record that a row comes from; part of a condition.
  *
- * <p>Records come in the order of the log: what follows each other is noted as one stretch, at the price of a comparison a record.
+ * <pre>
+ * planning a batch ({@code AtBatch}): replace each tally by one with the batch's {@link Account}
+ * for each row: if its offset follows the last one: extend the range; else: report the range, and begin another
+ * at the end of the task: report the range
+ * </pre>
+ *
+ * <p>In an analyzed plan a tally is an object in a literal, without a batch. It is non-deterministic, so that the optimizer neither moves
+ * nor removes it. Records arrive in the order of the log, so a note is mostly one comparison.
  */
 public final class Tally implements Serializable {
   private final Fate fate;

@@ -15,12 +15,21 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * Rows with a key -> blocks: on the way to an operator all changes of a task that have the same key travel together.
+ * Rows with a key -> blocks: all changes of a task that have the same key travel to the operator together.
  *
- * <p>Spark then shuffles, sorts and hands over a few large rows instead of many small ones. The columns: key before and after
- * (structs), side, time, time of the row before, version, sequence, row before and after (structs). A change that moves a row from one
- * key to another is two: a delete there, an insert here. Several changes can be side by side in one row; one without a side
- * or without keys is none.
+ * <pre>
+ * for each row, for each change in it:
+ *   if the key differs before and after: split it into a delete at one key and an insert at the other
+ *   append it to the open block of its side and key
+ *   if the block has 4 KB: it is full
+ *   if all open blocks take 16 MB, or atOnce: all are full
+ *   emit the full blocks
+ * at the end: emit all blocks
+ * </pre>
+ *
+ * <p>So Spark shuffles, sorts and hands over a few large rows instead of many small ones. The columns: key before and after (structs),
+ * side, time, time of the row before, version, sequence, row before and after (structs). A row can hold several changes side by side;
+ * one without a side or without keys is absent.
  */
 public final class Gather extends BlockGenerator {
   public static final StructType TYPE = new StructType().add("key", DataTypes.BinaryType).add("block", DataTypes.BinaryType);

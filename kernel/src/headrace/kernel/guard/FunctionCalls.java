@@ -14,8 +14,15 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Takes the calls of some functions out of an expression: each becomes a column of its own, and the expression uses that. So one can
- * look at what a call gave before what is made of it.
+ * Extracts the calls of some functions from an expression.
+ *
+ * <pre>
+ * for each call of a named function, innermost first:
+ *   column prefix+n = the call of the function that is registered as prefix+name, on the same arguments
+ *   replace the call in the expression by that column's field "value"
+ * </pre>
+ *
+ * <p>So the result of a call can be checked before the expression uses it.
  */
 public final class FunctionCalls {
   private final List<String> names;

@@ -28,10 +28,15 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Expressions over a frame, taken apart: what in them can fail on a row becomes a column of its own, under a {@link Guard}, and the
- * expressions use that. What can't fail stays as it is, and a frame where nothing can needs nothing.
+ * Takes a frame's expressions apart, so that a row on which one fails can be found.
  *
- * <p>Of expressions with aggregates it is the arguments that are guarded: there the row is still one.
+ * <pre>
+ * for each expression: analyze it
+ *   if nothing in it can fail ({@link Risk}): leave it as it is
+ *   else: column prefix+n = {@link Guard}(what can fail); the expression uses that column
+ *   with aggregates: guard the arguments and filters of their calls instead, where a row is still one record
+ * last column: prefix = the cause, where a guard failed on this row
+ * </pre>
  */
 public final class Guards {
   private final String prefix;

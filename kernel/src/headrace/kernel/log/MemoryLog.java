@@ -15,7 +15,7 @@ import java.util.concurrent.ConcurrentHashMap;
  *
  * <p>Readers see a log up to its last <em>cut</em>. Cuts are numbered across the log, from 1, and a query steps from one
  * to the next: a batch holds exactly what came between two cuts, in every topic the query reads. A cut that brought
- * nothing to the query's topics is passed over, unless it brought nothing to anybody: such a cut asks for an empty batch.
+ * nothing to the query's topics is passed over, unless it brought nothing to anybody: such a cut makes an empty batch.
  * A sink's commit appends its epoch and cuts the topics it wrote to, leaving what others have begun elsewhere alone.
  */
 public final class MemoryLog {
@@ -143,7 +143,7 @@ public final class MemoryLog {
     return topic(topic).slice(partition, from, to);
   }
 
-  /** The shared steps of the sources of one query, told by its checkpoint. */
+  /** The shared steps of the sources of one query, identified by its checkpoint. */
   synchronized Lockstep steps(String checkpoint) {
     return queries.computeIfAbsent(checkpoint, name -> new Lockstep(this));
   }

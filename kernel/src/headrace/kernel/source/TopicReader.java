@@ -20,13 +20,21 @@ import org.apache.spark.util.UninterruptibleThread;
 import scala.collection.AbstractIterator;
 
 /**
- * Reads a stretch of a topic's partition.
+ * Reads a range of offsets of a topic's partition.
  *
- * <p>Spark's own reader asks the broker after every fetch for the log's beginning and its end, with which it throws away what the consumer
- * would fetch ahead, and copies each record into a row. This one only polls. The consumer is one of Spark's; and when something is not
- * plain (nothing comes in a while, or an offset is not there any more) the rest is left to Spark's reader, which has the errors for it. It
- * must not fail to notice a loss: the consumer resets nothing by itself, so a record that was deleted before it was read is an error of
- * the fetch, and offsets between two records are of records that were compacted, rolled back, or are marks of transactions.
+ * <pre>
+ * take a consumer from Spark's pool; begin with the records its last poll left over
+ * while next &lt; until:
+ *   if records are polled: emit the next one, unless its offset is past the range
+ *   else if the consumer's position is past next: next = position; what lies between is compacted, rolled back, or a marker
+ *   else: poll, for at most a second
+ *     if that makes no progress, or the offset is out of range: Spark's reader reads the rest, and raises its errors
+ * at the end: leave records past the range, and the position, to the next reader of this consumer
+ * </pre>
+ *
+ * <p>After every fetch, Spark's own reader asks the broker for the beginning and the end of the log, which discards what the consumer
+ * has fetched ahead; and it copies each record into a row. This one only polls. It notices every loss: the consumer never resets its
+ * position, so a fetch of offsets that were deleted fails.
  */
 final class TopicReader extends AbstractIterator<InternalRow> {
   /** What came with the last poll and was not of the batch: the next batch of the same consumer begins with it. */

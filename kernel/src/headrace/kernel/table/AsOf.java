@@ -16,10 +16,20 @@ import org.apache.spark.sql.streaming.ValueState;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Events joined with the row of a table that was valid at their own time. Left: events, right: the table's changes.
+ * Joins events with the row of a table that was valid at the event's own time. Left: events, right: the table's changes.
  *
- * <p>An event waits until the watermark has passed its time: then every change that it could see has come, and the order in which they
- * came makes no difference. Keeps the versions of each key's row ({@link History}) and the blocks of events that wait.
+ * <pre>
+ * state: versions, the key's rows by time ({@link History}); waiting, blocks of events
+ *
+ * for each change: add it to versions
+ * for each event, those that wait first:
+ *   if its time is before the watermark: row = versions at its time; if there is a row, or outer: emit the event with it
+ *   else: it waits; set a timer for the first that does
+ * forget versions that were replaced more than history before the watermark
+ * </pre>
+ *
+ * <p>Once the watermark has passed an event's time, every change that the event can see has arrived, and the order of arrival makes no
+ * difference. Events that wait are joined before versions are forgotten, since the watermark may jump past both.
  */
 final class AsOf extends Operator {
   /** Of what waits; 1 was another layout of blocks. */
@@ -75,7 +85,7 @@ final class AsOf extends Operator {
     return CollectionConverters.asScala(one(release(waiting(), History.read(versions.get()), watermark)));
   }
 
-  /** The events that wait, which then wait no more. */
+  /** Removes and returns the events that wait. */
   private List<byte[]> waiting() {
     List<byte[]> blocks = new ArrayList<>();
     for (byte[] kept : CollectionConverters.asJava(waiting.get().toList())) {
@@ -86,7 +96,7 @@ final class AsOf extends Operator {
     return blocks;
   }
 
-  /** Joins the events whose time has come; the others wait (on). */
+  /** Joins the events whose time has come; the others keep waiting. */
   private BlockBuilder release(List<byte[]> blocks, History known, long watermark) {
     BlockBuilder out = new BlockBuilder(1024);
     BlockBuilder later = new BlockBuilder(1024);

@@ -6,7 +6,19 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.unsafe.Platform;
 
-/** The versions of a row by the time from which each was valid: format, then time, version, sequence and the row (length first) of each. */
+/**
+ * The versions of a row by the time from which each is valid.
+ *
+ * <pre>
+ * add:        insert by time, version, sequence; an equal version replaces
+ * follow:     append; a time before the last one counts as the last one
+ * at(t):      the last version with time &lt;= t
+ * takeBefore: remove and return the versions before t; of several at one time, the newest
+ * forget(t):  drop versions that were replaced at or before t; drop a delete if only that is left
+ * </pre>
+ *
+ * <p>Format of the state: format, then time, version, sequence and the row (length first, -1 for none) of each.
+ */
 final class History {
   private static final byte FORMAT = 1;
   private static final long START = Platform.BYTE_ARRAY_OFFSET;

@@ -13,9 +13,20 @@ import org.apache.spark.sql.streaming.TimerValues;
 import org.apache.spark.sql.streaming.ValueState;
 
 /**
- * Events joined with the row of a table as it is when they arrive. Left: events, right: the table's changes.
+ * Joins events with the row of a table as it is when they arrive. Left: events, right: the table's changes.
  *
- * <p>Keeps the newest row of each key ({@link StoredRow}). Within a batch an event sees the changes that arrived before it or with it.
+ * <pre>
+ * state: newest, the newest row of the key ({@link StoredRow})
+ *
+ * rows = [newest]
+ * for each change of the batch, in the order of the log:
+ *   if versioned and newest has a later version: count it as stale
+ *   else: append its row to rows, with its time of arrival
+ * for each event:
+ *   row = the last of rows that arrived no later than the event
+ *   if there is a row, or outer: emit the event with it
+ * newest = the last of rows
+ * </pre>
  */
 final class Lookup extends Operator {
   private final boolean outer;

@@ -13,11 +13,20 @@ import org.apache.spark.sql.streaming.ValueState;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Changes of a row that come from several places -> one change.
+ * Changes of a row that arrive from several keys of a join -> one change.
  *
- * <p>When a row moves from one key of a join to another, one place deletes what it was and another inserts what it is, and nobody
- * knows which of the two comes first. So rows are counted: each change takes one away and adds one, and when all of a step are in, what
- * is left is the row. Keeps the row that was emitted, and rows whose count is not the expected one.
+ * <pre>
+ * state: rows, each with a count; whether the first is the one emitted
+ *
+ * for each step:
+ *   for each change: count[before] -= 1, count[after] += 1
+ *   row = one with count &gt; 0, preferably not the emitted one; null if there is none
+ *   if row is not the emitted one: emit the change between them
+ *   remove the rows with count 0
+ * </pre>
+ *
+ * <p>When a row moves from one key of a join to another, one task deletes the old row and another inserts the new one, in no known
+ * order. Once all changes of a step are counted, the row with a positive count is the current one.
  */
 final class Settle extends Operator {
   private final StepSize steps;

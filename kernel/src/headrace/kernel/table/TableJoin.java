@@ -18,11 +18,21 @@ import org.apache.spark.sql.streaming.TimerValues;
 import scala.Tuple2;
 
 /**
- * Two tables joined on any equality: the rows of both that have this key, paired; a change on either side changes the pairs it is in.
+ * Joins two tables on any equality: pairs the rows of both that have this key, and changes the pairs when a row changes.
  *
- * <p>Keeps the rows of each side by their own keys ({@link StoredRow}). A row comes as a struct of its own key and itself; of a side that is
- * joined on its own key there is one row, and it may come as it was written, without the one before ({@link Side}). The result's
- * rows are {@link Pair}s.
+ * <pre>
+ * state: lefts, rights: the rows of each side by their own keys ({@link StoredRow})
+ *
+ * for each step:
+ *   for each change of a side: transition[own key] = (row before the step, row after it); update the side's state
+ *   for each pair of a left and a right transition or unchanged row, one of them changed:
+ *     before = (left.was, right.was), after = (left.is, right.is); a pair is null if a required side is missing
+ *     if before and after differ in rows or time: emit before -> after
+ *   if left (right) is outer: do the same for its rows paired with null, where no partner was or is there
+ * </pre>
+ *
+ * <p>A row arrives as a struct of its own key and itself. A side that is joined on its own key has one row, and may arrive as upserts,
+ * without the row before ({@link Side}). Pairs are computed block by block while they are read. The result's rows are {@link Pair}s.
  */
 final class TableJoin extends Operator {
   /** What a row of the result is known by: the key of the join, which is that of both tables; the left's key, where the right is joined on

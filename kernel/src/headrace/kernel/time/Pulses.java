@@ -35,7 +35,7 @@ public final class Pulses implements MicroBatchStream, SupportsTriggerAvailableN
     TIMES.merge(name, time, Math::max);
   }
 
-  /** How far time has come, as far as the query that runs knows; 0 if it was never told. */
+  /** How far time has come, as far as the query that runs knows; 0 before the first pulse. */
   public static long last(String name) {
     return TIMES.getOrDefault(name, 0L);
   }

@@ -9,7 +9,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.PriorityQueue;
 
-/** What is kept of a key: format, its timer, the last moment it was emitted of, its open windows, and the events that wait. */
+/** The state of a key: format, its timer, the last moment it was emitted of, its open windows, and the events that wait. */
 final class KeyState {
   static final long NONE = Long.MIN_VALUE;
   private static final byte FORMAT = 1;

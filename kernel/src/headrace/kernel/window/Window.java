@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 /**
  * A window of a key, while it is open: how many events it has, what the functions keep of them, and what was emitted of it.
  *
- * <p>Its buffer is unpacked when it is needed. The row that was emitted is kept only if the window has changed since; else it can be made
+ * <p>Its buffer is unpacked when it is needed. The row that was emitted is stored only if the window has changed since; else it can be made
  * again of the buffer.
  */
 final class Window {

@@ -14,11 +14,23 @@ import org.apache.spark.sql.streaming.ValueState;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Aggregates the events of a key in windows of event time. An event's row is its arguments ({@link Aggregates}).
+ * Aggregates the events of a key in windows of event time. The row of an event holds the arguments ({@link Aggregates}).
  *
- * <p>A window closes when the watermark passes its end; the rows of a batch come first. The functions see the events of a batch in the
- * order of time, after all that came in earlier batches: that is the order of first, last and collect_list. Keeps what is {@link KeyState} of a
- * key. The result is a {@link headrace.kernel.block.Pair} of the key and a row: start, end, whether it is final, results.
+ * <pre>
+ * state: windows, open windows with their buffers, events that wait, the timer ({@link KeyState})
+ *
+ * drop events whose windows are all closed; count each closed window of an event as late
+ * run the {@link EmitPolicy}:
+ *   add events to their open windows; sessions that overlap merge
+ *   emit and retract as the policy says
+ *   remove windows whose end the watermark has passed
+ * if a window is open or an event waits: set a timer for the next time due, store the state
+ * else: clear the state
+ * </pre>
+ *
+ * <p>The rows of a batch come before the close of its windows. Functions see the events of a batch in the order of their times, after
+ * all events of earlier batches: that is the order of first, last and collect_list. The result is a {@link
+ * headrace.kernel.block.Pair} of the key and a row: start, end, whether it is final, results.
  */
 public final class WindowAggregate extends Operator {
   private final Functions functions;

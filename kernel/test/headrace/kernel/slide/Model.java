@@ -3,15 +3,15 @@ package headrace.kernel.slide;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import headrace.kernel.slide.Slides.Window;
-import headrace.kernel.table.Anew.Entry;
-import headrace.kernel.table.Anew;
+import headrace.kernel.table.Recomputed.Entry;
+import headrace.kernel.table.Recomputed;
 import headrace.kernel.table.aggregate.Calls;
 import headrace.kernel.window.EmitMode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeSet;
 
-/** All events of a key, and what is to be emitted of its windows: each computed anew from all of them. */
+/** All events of a key, and what is to be emitted of its windows: each computed again from all of them. */
 final class Model {
   private final Calls calls;
   private final long size;
@@ -56,7 +56,7 @@ final class Model {
       if (window.end() != end) continue;
       assertEquals(end - size, window.start());
       List<Entry> inside = known.stream().filter(event -> event.time() > end - size && event.time() <= end).toList();
-      Anew.assertResults(calls, inside, window.results());
+      Recomputed.assertResults(calls, inside, window.results());
     }
     assertEquals(expected, emitted.stream().map(window -> window.last() ? window.end() : -window.end()).toList(), "ends, - for not final");
   }

@@ -5,7 +5,7 @@ import headrace.kernel.Tws;
 import headrace.kernel.block.Block;
 import headrace.kernel.block.BlockBuilder;
 import headrace.kernel.block.Change;
-import headrace.kernel.table.Anew.Entry;
+import headrace.kernel.table.Recomputed.Entry;
 import headrace.kernel.table.Functions;
 import headrace.kernel.table.Rows;
 import headrace.kernel.table.aggregate.Calls;

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import headrace.kernel.slide.Slides.Window;
-import headrace.kernel.table.Anew.Entry;
+import headrace.kernel.table.Recomputed.Entry;
 import headrace.kernel.table.Chance;
 import headrace.kernel.table.Functions;
 import headrace.kernel.table.StateFormatException;

@@ -1,6 +1,6 @@
 package headrace.kernel.table;
 
-import headrace.kernel.table.Anew.Entry;
+import headrace.kernel.table.Recomputed.Entry;
 import headrace.kernel.table.aggregate.Call.Kind;
 import headrace.kernel.table.aggregate.Call;
 import headrace.kernel.table.aggregate.Calls;

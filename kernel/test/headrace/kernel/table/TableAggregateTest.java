@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import headrace.kernel.block.Change;
-import headrace.kernel.table.Anew.Entry;
+import headrace.kernel.table.Recomputed.Entry;
 import headrace.kernel.table.aggregate.Call.Kind;
 import headrace.kernel.table.aggregate.Call;
 import headrace.kernel.table.aggregate.Calls;
@@ -90,7 +90,7 @@ class TableAggregateTest {
       Map<String, List<Object>> results = results();
       rows.forEach((key, group) -> {
         if (!group.isEmpty() || whole) {
-          Anew.assertResults(calls, group, results.get(key));
+          Recomputed.assertResults(calls, group, results.get(key));
         } else {
           assertNull(results.get(key));
           assertNull(driven.value("group", key), "nothing is left of " + key);

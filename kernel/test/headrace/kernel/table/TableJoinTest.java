@@ -44,7 +44,7 @@ class TableJoinTest {
   }
 
   /** A change of a table's row. */
-  private record Turn(Item before, long beforeTime, Item after, long time) {}
+  private record Update(Item before, long beforeTime, Item after, long time) {}
 
   /** Two tables, their join by the operators, and by definition. */
   private static final class Tables {
@@ -75,19 +75,19 @@ class TableJoinTest {
     void put(int side, String id, Item item) {
       Item before = rows.get(side).get(id);
       if (Objects.equals(before, item)) return;
-      Turn turn = new Turn(before, times.get(side).getOrDefault(id, 0L), item, now++);
+      Update update = new Update(before, times.get(side).getOrDefault(id, 0L), item, now++);
       if (item == null) {
         rows.get(side).remove(id);
       } else {
         rows.get(side).put(id, item);
-        times.get(side).put(id, turn.time);
+        times.get(side).put(id, update.time);
       }
       // As Gather does it: one change where the key stays, else a delete there and an insert here.
       if (before != null && item != null && Objects.equals(on(side, before), on(side, item))) {
-        add(on(side, item), side, turn, before, item);
+        add(on(side, item), side, update, before, item);
       } else {
-        if (before != null) add(on(side, before), side, turn, before, null);
-        if (item != null) add(on(side, item), side, turn, null, item);
+        if (before != null) add(on(side, before), side, update, before, null);
+        if (item != null) add(on(side, item), side, update, null, item);
       }
     }
 
@@ -95,10 +95,10 @@ class TableJoinTest {
       put(side, item.id, item);
     }
 
-    private void add(String key, int side, Turn turn, Item before, Item after) {
+    private void add(String key, int side, Update update, Item before, Item after) {
       byte[] packed = before == null ? null : before.packed();
       Change change = new Change(
-          (byte) side, turn.time, turn.beforeTime, turn.time, turn.time, packed, after == null ? null : after.packed());
+          (byte) side, update.time, update.beforeTime, update.time, update.time, packed, after == null ? null : after.packed());
       batch.computeIfAbsent(ByteBuffer.wrap(Rows.of(KEY, key).bytes()), none -> new ArrayList<>()).add(change);
     }
 

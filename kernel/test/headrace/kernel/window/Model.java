@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** What must be emitted of a key, computed anew from all its events, batch by batch and millisecond by millisecond. */
+/** What must be emitted of a key, computed again from all its events, batch by batch and millisecond by millisecond. */
 final class Model {
   private static final long MS = 1000;
 

@@ -2,7 +2,7 @@ package headrace.kernel.json.token;
 
 import java.nio.charset.StandardCharsets;
 
-/** A place in the bytes of one document: whitespace, punctuation, literals, and the skipping of values nobody asked for. */
+/** A place in the bytes of one document: whitespace, punctuation, literals, and the skipping of values that no column reads. */
 public final class Cursor {
   static final int MAX_DEPTH = 512;
   public static final String OBJECT = "an object";

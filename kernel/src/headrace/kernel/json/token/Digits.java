@@ -94,7 +94,7 @@ public record Digits(boolean negative, byte[] digits, long exponent) {
     return value.precision() > precision && unscaled.signum() != 0 ? null : Decimal.apply(value, precision, scale);
   }
 
-  /** An epoch in seconds, millis, micros or nanos, told by its size, in microseconds, cut downwards; null when far out of range. */
+  /** An epoch in seconds, millis, micros or nanos, recognized by its size, in microseconds, cut downwards; null when far out of range. */
   public Long epochMicros() {
     long size = magnitude();
     int shift = size <= 11 ? 6 : size <= 14 ? 3 : size <= 17 ? 0 : -3;

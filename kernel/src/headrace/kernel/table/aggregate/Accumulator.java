@@ -7,7 +7,7 @@ import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 
-/** What is kept of one call for one group. It is read, changed by rows that come and go, asked for its result, and written. */
+/** The state of one aggregate call for one group: read, changed by rows that are added and retracted, evaluated, written. */
 abstract class Accumulator {
   final Call call;
 

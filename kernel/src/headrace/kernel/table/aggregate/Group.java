@@ -12,7 +12,7 @@ import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.unsafe.Platform;
 
-/** The aggregates of one group at a time: read, changed by its rows, asked for their results, written. */
+/** The aggregates of one group at a time: read, changed by its rows, evaluated, written. */
 public final class Group {
   private final Accumulator[] accumulators;
   private final UnsafeProjection projection;

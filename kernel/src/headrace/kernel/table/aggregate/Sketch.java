@@ -22,7 +22,7 @@ import org.apache.spark.sql.types.ShortType;
 
 /**
  * approx_percentile. Counts values by buckets that are wider the larger their values are ({@link Buckets}): a result is off by 1% at
- * most before it is rounded to its type, whatever the accuracy that was asked for. A value that goes is taken out of its bucket.
+ * most before it is rounded to its type, whatever accuracy is requested. A value that goes is taken out of its bucket.
  */
 final class Sketch extends Accumulator {
   private int[] buckets = new int[16];

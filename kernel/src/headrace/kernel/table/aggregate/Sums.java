@@ -20,7 +20,7 @@ import org.apache.spark.sql.types.ShortType;
 
 /**
  * sum and avg. The sum is exact, of doubles too: what is taken back leaves nothing behind, and the order in which rows come and go
- * makes no difference. Rounded once, when it is asked for.
+ * makes no difference. Rounded once, when it is evaluated.
  */
 final class Sums extends Accumulator {
   /** Below it every whole number is a double. */

@@ -3,8 +3,8 @@ package headrace.kernel.table.aggregate;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import headrace.kernel.table.Anew.Entry;
-import headrace.kernel.table.Anew;
+import headrace.kernel.table.Recomputed.Entry;
+import headrace.kernel.table.Recomputed;
 import headrace.kernel.table.Chance;
 import headrace.kernel.table.Functions;
 import headrace.kernel.table.Rows;
@@ -57,7 +57,7 @@ class GroupTest {
         for (Entry entry : go) assertTrue(rows.remove(entry));
         assertEquals(rows.isEmpty(), group.isEmpty());
         List<Object> results = Rows.values(group.result(), Functions.results(calls));
-        Anew.assertResults(calls, rows, results);
+        Recomputed.assertResults(calls, rows, results);
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         group.write(new DataOutputStream(bytes));
         written = group.isEmpty() ? null : bytes.toByteArray();

@@ -17,9 +17,9 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.LongType;
 
-/** Aggregates computed anew from all the rows there are: what the kernel, which only sees rows come and go, must also get. */
-public final class Anew {
-  private Anew() {}
+/** Aggregates computed again from all the rows there are: what the kernel, which only sees rows come and go, must also get. */
+public final class Recomputed {
+  private Recomputed() {}
 
   /** A row of arguments and its time. */
   public record Entry(DataType[] types, long time, Object... values) {
