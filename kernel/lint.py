@@ -1,7 +1,7 @@
 """Formats and checks the kernel's Java: `python kernel/lint.py` checks, `python kernel/lint.py --write` formats.
 
-google-java-format lays out code, imports and comments; javac compiles everything with its warnings as errors. What has passed is
-noted in .tools, so only changed files are looked at again.
+google-java-format lays out code, imports and comments; javac compiles everything with its warnings as errors. What has passed
+is noted in .tools, so only changed files are looked at again.
 """
 
 from __future__ import annotations
