@@ -19,7 +19,8 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * Blocks -> rows: the changes that an operator emitted, one a row, with the rows before and after as structs.
+ * Blocks -> rows: the changes that an operator emitted, one a row, with the rows before and after
+ * as structs.
  *
  * <pre>
  * for each block, unless it holds a count:
@@ -42,7 +43,9 @@ public final class Scatter extends BlockGenerator {
     return ExpressionUtils.column(new Scatter(type, pairs, atOnce, expressions(block)));
   }
 
-  /** What is given, of rows of these types; those of {@link Pair}s have two fields, both structs. */
+  /**
+   * What is given, of rows of these types; those of {@link Pair}s have two fields, both structs.
+   */
   public static StructType type(StructType before, StructType after) {
     return new StructType()
         .add("time", DataTypes.LongType)
@@ -78,7 +81,10 @@ public final class Scatter extends BlockGenerator {
       private Block block = new Block(new byte[0]);
       private boolean ready = false;
 
-      /** Reads no further than needed: the row returned last points into a block, which the next input may overwrite. */
+      /**
+       * Reads no further than needed: the row returned last points into a block, which the next
+       * input may overwrite.
+       */
       @Override
       public boolean hasNext() {
         while (!ready && !(ready = block.next())) {

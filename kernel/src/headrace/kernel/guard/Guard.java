@@ -23,9 +23,10 @@ import scala.jdk.javaapi.CollectionConverters;
  * catch: the {@link Failure} notes the cause; null
  * </pre>
  *
- * <p>In generated code this is a try around the child's code, which costs nothing while nothing is thrown. It is a conditional
- * expression, so that Spark computes no part of the child ahead, outside of the try. It is non-deterministic, so that it is computed
- * where it stands, before the failure is looked at.
+ * <p>In generated code this is a try around the child's code, which costs nothing while nothing is
+ * thrown. It is a conditional expression, so that Spark computes no part of the child ahead,
+ * outside of the try. It is non-deterministic, so that it is computed where it stands, before the
+ * failure is looked at.
  */
 public final class Guard extends Expression implements ConditionalExpression, Serializable {
   private final Expression child;
@@ -62,9 +63,21 @@ public final class Guard extends Expression implements ConditionalExpression, Se
             "; ",
             " = ",
             "; } catch (Throwable " + thrown + ") { " + noted + ".note(" + thrown + "); }\n");
-    List<JavaCode> between = List.of(code.isNull(), code.value(), inner.code(), code.value(), inner.value(), code.isNull(), inner.isNull());
+    List<JavaCode> between =
+        List.of(
+            code.isNull(),
+            code.value(),
+            inner.code(),
+            code.value(),
+            inner.value(),
+            code.isNull(),
+            inner.isNull());
     return code.copy(
-        new CodeBlock(CollectionConverters.asScala(parts).toSeq(), CollectionConverters.asScala(between).toSeq()), code.isNull(), code.value());
+        new CodeBlock(
+            CollectionConverters.asScala(parts).toSeq(),
+            CollectionConverters.asScala(between).toSeq()),
+        code.isNull(),
+        code.value());
   }
 
   @Override

@@ -22,8 +22,9 @@ import org.apache.spark.sql.streaming.ValueState;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Windows of one size that slide with the events: a window ends at each time at which an event enters or leaves, and holds the events
- * of {@code (end - size, end]}. The row of an event holds the arguments of the aggregates.
+ * Windows of one size that slide with the events: a window ends at each time at which an event
+ * enters or leaves, and holds the events of {@code (end - size, end]}. The row of an event holds
+ * the arguments of the aggregates.
  *
  * <pre>
  * state: slide, the watermark, the timer, positions in the events, the accumulators as of the watermark ({@link Group})
@@ -37,8 +38,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * if updates are emitted: sweep on to the last window that the batch changes, then go back to the watermark
  * </pre>
  *
- * <p>Up to the watermark, each event is added once and retracted once. Windows after it are not final: their sweep is repeated for
- * each batch, from the accumulators as of the watermark.
+ * <p>Up to the watermark, each event is added once and retracted once. Windows after it are not
+ * final: their sweep is repeated for each batch, from the accumulators as of the watermark.
  */
 final class SlidingAggregate extends Operator {
   private static final byte FORMAT = 1;
@@ -80,8 +81,10 @@ final class SlidingAggregate extends Operator {
   }
 
   @Override
-  public scala.collection.Iterator<byte[]> handleExpiredTimer(byte[] key, TimerValues times, ExpiredTimerInfo expired) {
-    return CollectionConverters.asScala(slide(Key.row(key), List.of(), times, expired.getExpiryTimeInMs()));
+  public scala.collection.Iterator<byte[]> handleExpiredTimer(
+      byte[] key, TimerValues times, ExpiredTimerInfo expired) {
+    return CollectionConverters.asScala(
+        slide(Key.row(key), List.of(), times, expired.getExpiryTimeInMs()));
   }
 
   /** {@code expired}: a timer that Spark deletes itself. */
@@ -102,7 +105,11 @@ final class SlidingAggregate extends Operator {
     // Aggregates without maps are kept before they go ahead, so there is no way back to go.
     if (!maps) keep(kept);
     if (ahead) {
-      sweep(emitted < events.newest() ? events.newest() : Math.min(emitted, changed.last()), emitted, changed, false);
+      sweep(
+          emitted < events.newest() ? events.newest() : Math.min(emitted, changed.last()),
+          emitted,
+          changed,
+          false);
       if (maps) events.back(group);
     }
     if (maps) keep(kept);
@@ -116,7 +123,10 @@ final class SlidingAggregate extends Operator {
     return Math.min(events.entering(), leaves == Events.NONE ? Events.NONE : leaves + size);
   }
 
-  /** Goes on up to a time; all windows that end not after {@code emitted} have been emitted before, as they were then. */
+  /**
+   * Goes on up to a time; all windows that end not after {@code emitted} have been emitted before,
+   * as they were then.
+   */
   private void sweep(long to, long emitted, Changed changed, boolean last) {
     boolean all = last && emit != EmitMode.UPDATES;
     for (long end = next(); end <= to && end != Events.NONE; end = next()) {
@@ -145,7 +155,8 @@ final class SlidingAggregate extends Operator {
     timer = NO_TIMER;
     if (bytes == null) return;
     if (bytes[0] != FORMAT) throw new StateFormatException(bytes[0], FORMAT);
-    try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes, 1, bytes.length))) {
+    try (DataInputStream in =
+        new DataInputStream(new ByteArrayInputStream(bytes, 1, bytes.length))) {
       frontier = in.readLong();
       timer = in.readLong();
       events.read(in);

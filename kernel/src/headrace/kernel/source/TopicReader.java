@@ -32,19 +32,25 @@ import scala.collection.AbstractIterator;
  * at the end: leave records past the range, and the position, to the next reader of this consumer
  * </pre>
  *
- * <p>After every fetch, Spark's own reader asks the broker for the beginning and the end of the log, which discards what the consumer
- * has fetched ahead; and it copies each record into a row. This one only polls. It notices every loss: the consumer never resets its
- * position, so a fetch of offsets that were deleted fails.
+ * <p>After every fetch, Spark's own reader asks the broker for the beginning and the end of the
+ * log, which discards what the consumer has fetched ahead; and it copies each record into a row.
+ * This one only polls. It notices every loss: the consumer never resets its position, so a fetch of
+ * offsets that were deleted fails.
  */
 final class TopicReader extends AbstractIterator<InternalRow> {
-  /** What came with the last poll and was not of the batch: the next batch of the same consumer begins with it. */
-  private static final Map<InternalKafkaConsumer, Rest> RESTS = Collections.synchronizedMap(new WeakHashMap<>());
+  /**
+   * What came with the last poll and was not of the batch: the next batch of the same consumer
+   * begins with it.
+   */
+  private static final Map<InternalKafkaConsumer, Rest> RESTS =
+      Collections.synchronizedMap(new WeakHashMap<>());
 
   private static final Duration A_WHILE = Duration.ofSeconds(1);
   private static final Method CONSUMER = consumerOf();
   private static final long UNKNOWN = -1;
 
-  private record Rest(List<ConsumerRecord<byte[], byte[]>> polled, int at, long next, long position) {}
+  private record Rest(
+      List<ConsumerRecord<byte[], byte[]>> polled, int at, long next, long position) {}
 
   private final KafkaDataConsumer spark;
   private final TopicPartition partition;
@@ -147,8 +153,10 @@ final class TopicReader extends AbstractIterator<InternalRow> {
     consumer = spark.getOrRetrieveConsumer();
     try {
       @SuppressWarnings("unchecked")
-      KafkaConsumer<byte[], byte[]> kafka = (KafkaConsumer<byte[], byte[]>) CONSUMER.invoke(consumer);
-      if (consumer != ours || known != next || kafka.position(partition) != next) kafka.seek(partition, next);
+      KafkaConsumer<byte[], byte[]> kafka =
+          (KafkaConsumer<byte[], byte[]>) CONSUMER.invoke(consumer);
+      if (consumer != ours || known != next || kafka.position(partition) != next)
+        kafka.seek(partition, next);
       List<ConsumerRecord<byte[], byte[]>> records = kafka.poll(A_WHILE).records(partition);
       long reached = kafka.position(partition);
       if (reached <= next) return false;
@@ -166,7 +174,10 @@ final class TopicReader extends AbstractIterator<InternalRow> {
   void close() {
     if (closed) return;
     closed = true;
-    if (position != UNKNOWN) RESTS.put(consumer, new Rest(at < polled.size() ? polled : List.of(), at, Math.min(next, until), position));
+    if (position != UNKNOWN)
+      RESTS.put(
+          consumer,
+          new Rest(at < polled.size() ? polled : List.of(), at, Math.min(next, until), position));
     spark.release();
   }
 
@@ -176,7 +187,8 @@ final class TopicReader extends AbstractIterator<InternalRow> {
       method.setAccessible(true);
       return method;
     } catch (NoSuchMethodException e) {
-      throw new IllegalStateException("another version of Spark's Kafka source than Headrace is made for", e);
+      throw new IllegalStateException(
+          "another version of Spark's Kafka source than Headrace is made for", e);
     }
   }
 }

@@ -16,7 +16,8 @@ import org.apache.spark.sql.streaming.ValueState;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Joins events with the row of a table that was valid at the event's own time. Left: events, right: the table's changes.
+ * Joins events with the row of a table that was valid at the event's own time. Left: events, right:
+ * the table's changes.
  *
  * <pre>
  * state: versions, the key's rows by time ({@link History}); waiting, blocks of events
@@ -28,8 +29,9 @@ import scala.jdk.javaapi.CollectionConverters;
  * forget versions that were replaced more than history before the watermark
  * </pre>
  *
- * <p>Once the watermark has passed an event's time, every change that the event can see has arrived, and the order of arrival makes no
- * difference. Events that wait are joined before versions are forgotten, since the watermark may jump past both.
+ * <p>Once the watermark has passed an event's time, every change that the event can see has
+ * arrived, and the order of arrival makes no difference. Events that wait are joined before
+ * versions are forgotten, since the watermark may jump past both.
  */
 final class AsOf extends Operator {
   /** Of what waits; 1 was another layout of blocks. */
@@ -43,8 +45,9 @@ final class AsOf extends Operator {
   private transient ListState<byte[]> waiting;
 
   /**
-   * With {@code counting}, changes without a key are counted; else they are groups of their own, which no event is in. With {@code
-   * computed}, the changes come in the order of their times ({@link Timeline}), and each holds from its own on.
+   * With {@code counting}, changes without a key are counted; else they are groups of their own,
+   * which no event is in. With {@code computed}, the changes come in the order of their times
+   * ({@link Timeline}), and each holds from its own on.
    */
   AsOf(boolean outer, long history, boolean counting, boolean computed) {
     this.outer = outer;
@@ -62,14 +65,19 @@ final class AsOf extends Operator {
   @Override
   protected Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
     long watermark = times.getCurrentWatermarkInMs() * 1000;
-    if (hasNull(key)) return with(one(release(input.left(), new History(), watermark)), NO_KEY, counting ? count(input.right()) : 0);
+    if (hasNull(key))
+      return with(
+          one(release(input.left(), new History(), watermark)),
+          NO_KEY,
+          counting ? count(input.right()) : 0);
     History known = History.read(versions.get());
     if (input.right().isEmpty()) return one(release(input.left(), known, watermark));
     for (Change change : StepSize.ordered(input.right())) {
       if (computed) known.follow(change);
       else known.add(change);
     }
-    // What waits goes first: the watermark may have come so far that the versions it needs are about to be forgotten.
+    // What waits goes first: the watermark may have come so far that the versions it needs are
+    // about to be forgotten.
     List<byte[]> events = waiting();
     events.addAll(input.left());
     BlockBuilder out = release(events, known, watermark);
@@ -80,9 +88,11 @@ final class AsOf extends Operator {
   }
 
   @Override
-  public scala.collection.Iterator<byte[]> handleExpiredTimer(byte[] key, TimerValues times, ExpiredTimerInfo timer) {
+  public scala.collection.Iterator<byte[]> handleExpiredTimer(
+      byte[] key, TimerValues times, ExpiredTimerInfo timer) {
     long watermark = times.getCurrentWatermarkInMs() * 1000;
-    return CollectionConverters.asScala(one(release(waiting(), History.read(versions.get()), watermark)));
+    return CollectionConverters.asScala(
+        one(release(waiting(), History.read(versions.get()), watermark)));
   }
 
   /** Removes and returns the events that wait. */
@@ -107,7 +117,12 @@ final class AsOf extends Operator {
         if (block.time() < watermark) {
           History.Version version = known.at(block.time());
           if (version.row() != null || outer) {
-            block.copyAfterAsBefore(out, OUT, block.time(), version.row() == null ? Block.NO_VERSION : version.version(), version.row());
+            block.copyAfterAsBefore(
+                out,
+                OUT,
+                block.time(),
+                version.row() == null ? Block.NO_VERSION : version.version(),
+                version.row());
           }
         } else {
           later.add(block.change());

@@ -22,8 +22,9 @@ import org.apache.spark.sql.streaming.ValueState;
  *   deleted rows: keep the version if remember, else clear the state
  * </pre>
  *
- * <p>With {@code remember}, an older row that arrives after a delete is still refused. Without it, versions are the order of the log,
- * where nothing older can follow. Rows whose key is null are counted and dropped, unless {@code nullKeys}.
+ * <p>With {@code remember}, an older row that arrives after a delete is still refused. Without it,
+ * versions are the order of the log, where nothing older can follow. Rows whose key is null are
+ * counted and dropped, unless {@code nullKeys}.
  */
 final class Newest extends Operator {
   private final boolean remember;
@@ -63,8 +64,10 @@ final class Newest extends Operator {
     return with(one(out), STALE, stale);
   }
 
-  private static void emit(StoredRow before, StoredRow now, long version, long sequence, BlockBuilder out) {
-    if (Change.same(before.row(), now.row()) && (!now.present() || before.time() == now.time())) return;
+  private static void emit(
+      StoredRow before, StoredRow now, long version, long sequence, BlockBuilder out) {
+    if (Change.same(before.row(), now.row()) && (!now.present() || before.time() == now.time()))
+      return;
     out.add(new Change(OUT, now.time(), before.time(), version, sequence, before.row(), now.row()));
   }
 

@@ -31,8 +31,9 @@ import org.apache.spark.sql.streaming.ValueState;
  * if the group has no rows and is not that of the whole table: clear the state
  * </pre>
  *
- * <p>Rows are added before others are retracted, so that a group does not become empty in between. The result is a {@link Pair} of the
- * key and the row of results. Format of the state: format, time, result (length first, -1 for none), accumulators.
+ * <p>Rows are added before others are retracted, so that a group does not become empty in between.
+ * The result is a {@link Pair} of the key and the row of results. Format of the state: format,
+ * time, result (length first, -1 for none), accumulators.
  */
 final class TableAggregate extends Operator {
   private static final byte FORMAT = 1;
@@ -83,7 +84,15 @@ final class TableAggregate extends Operator {
     }
     byte[] result = group.isEmpty() && !whole ? null : group.result();
     if (Change.same(emitted, result)) return;
-    out.add(new Change(OUT, time, emittedTime, step.version(time), step.number(), pair(key, emitted), pair(key, result)));
+    out.add(
+        new Change(
+            OUT,
+            time,
+            emittedTime,
+            step.version(time),
+            step.number(),
+            pair(key, emitted),
+            pair(key, result)));
     emitted = result;
     emittedTime = time;
   }
@@ -98,7 +107,8 @@ final class TableAggregate extends Operator {
     group.clear();
     if (bytes == null) return;
     if (bytes[0] != FORMAT) throw new StateFormatException(bytes[0], FORMAT);
-    try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes, 1, bytes.length))) {
+    try (DataInputStream in =
+        new DataInputStream(new ByteArrayInputStream(bytes, 1, bytes.length))) {
       emittedTime = in.readLong();
       int length = in.readInt();
       emitted = length < 0 ? null : in.readNBytes(length);

@@ -12,7 +12,8 @@ import org.apache.spark.sql.streaming.ValueState;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Upserts and deletes -> changes in the order of their times, for readers that look at a table as of a time.
+ * Upserts and deletes -> changes in the order of their times, for readers that look at a table as
+ * of a time.
  *
  * <pre>
  * state: timeline, the last version emitted and the versions that wait ({@link History})
@@ -25,9 +26,10 @@ import scala.jdk.javaapi.CollectionConverters;
  * if any still waits: set a timer for the first
  * </pre>
  *
- * <p>All keys wait for the same watermark. So downstream operators see all changes of a time in the same batch, in order, however the
- * log is split into batches. Format of the state: format, time, version and sequence of the version emitted last, the time since when
- * the row has been as it is, the row (length first, -1 for none), then what waits.
+ * <p>All keys wait for the same watermark. So downstream operators see all changes of a time in the
+ * same batch, in order, however the log is split into batches. Format of the state: format, time,
+ * version and sequence of the version emitted last, the time since when the row has been as it is,
+ * the row (length first, -1 for none), then what waits.
  */
 final class Timeline extends Operator {
   private static final byte FORMAT = 1;
@@ -61,7 +63,8 @@ final class Timeline extends Operator {
   }
 
   @Override
-  public scala.collection.Iterator<byte[]> handleExpiredTimer(byte[] key, TimerValues times, ExpiredTimerInfo timer) {
+  public scala.collection.Iterator<byte[]> handleExpiredTimer(
+      byte[] key, TimerValues times, ExpiredTimerInfo timer) {
     read();
     return CollectionConverters.asScala(release(times));
   }
@@ -72,7 +75,15 @@ final class Timeline extends Operator {
       byte[] before = last.row();
       last = version;
       if (Change.same(before, version.row())) continue;
-      out.add(new Change(OUT, version.time(), before == null ? 0 : since, version.version(), version.time(), before, version.row()));
+      out.add(
+          new Change(
+              OUT,
+              version.time(),
+              before == null ? 0 : since,
+              version.version(),
+              version.time(),
+              before,
+              version.row()));
       since = version.time();
     }
     if (!waiting.isEmpty()) getHandle().registerTimer(Math.floorDiv(waiting.firstTime(), 1000) + 1);
@@ -105,7 +116,11 @@ final class Timeline extends Operator {
     byte[] rest = waiting.write();
     byte[] row = last.row();
     ByteBuffer out = ByteBuffer.allocate(HEAD + (row == null ? 0 : row.length) + rest.length);
-    out.put(FORMAT).putLong(last.time()).putLong(last.version()).putLong(last.sequence()).putLong(since);
+    out.put(FORMAT)
+        .putLong(last.time())
+        .putLong(last.version())
+        .putLong(last.sequence())
+        .putLong(since);
     out.putInt(row == null ? -1 : row.length);
     if (row != null) out.put(row);
     return out.put(rest).array();

@@ -26,8 +26,8 @@ import scala.jdk.javaapi.CollectionConverters;
  *               else: count it, and drop it
  * </pre>
  *
- * <p>In an analyzed plan a gate is an object in a literal, without a watermark. Because it stays an object, the generated code is the
- * same for every batch.
+ * <p>In an analyzed plan a gate is an object in a literal, without a watermark. Because it stays an
+ * object, the generated code is the same for every batch.
  */
 public final class Gate implements Serializable {
   private static final long NEVER = Long.MIN_VALUE;
@@ -47,7 +47,10 @@ public final class Gate implements Serializable {
     this.late = late;
   }
 
-  /** Whether what ends then (microseconds) is still open. What is not is counted, or fails the query. */
+  /**
+   * Whether what ends then (microseconds) is still open. What is not is counted, or fails the
+   * query.
+   */
   public static Column open(Column end, boolean fails) {
     return call(new Gate(fails, true, false, NEVER, null), "passes", DataTypes.BooleanType, end);
   }
@@ -69,7 +72,9 @@ public final class Gate implements Serializable {
             new Literal(gate, new ObjectType(Gate.class)),
             method,
             type,
-            CollectionConverters.asScala(Arrays.stream(arguments).map(ExpressionUtils::expression).toList()).toSeq(),
+            CollectionConverters.asScala(
+                    Arrays.stream(arguments).map(ExpressionUtils::expression).toList())
+                .toSeq(),
             CollectionConverters.asScala(java.util.List.<AbstractDataType>of()).toSeq(),
             false,
             false,
@@ -77,13 +82,19 @@ public final class Gate implements Serializable {
   }
 
   static boolean isUnknown(Expression expression) {
-    return expression instanceof Literal literal && literal.value() instanceof Gate gate && !gate.known;
+    return expression instanceof Literal literal
+        && literal.value() instanceof Gate gate
+        && !gate.known;
   }
 
   static Expression known(Expression gate, Moment moment) {
     Gate of = (Gate) ((Literal) gate).value();
-    LongAccumulator late = of.counts ? COUNTS.computeIfAbsent(moment.run() + " " + moment.batch(), moment::counter) : null;
-    return new Literal(new Gate(of.fails, of.counts, true, moment.watermark(), late), new ObjectType(Gate.class));
+    LongAccumulator late =
+        of.counts
+            ? COUNTS.computeIfAbsent(moment.run() + " " + moment.batch(), moment::counter)
+            : null;
+    return new Literal(
+        new Gate(of.fails, of.counts, true, moment.watermark(), late), new ObjectType(Gate.class));
   }
 
   public boolean passes(long end) {

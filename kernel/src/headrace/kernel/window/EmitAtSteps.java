@@ -16,8 +16,8 @@ import java.util.PriorityQueue;
  *   remove the periods that end here
  * </pre>
  *
- * <p>The state holds one buffer per period. An event waits until its step is over, so that a step holds the events before its end and
- * no others.
+ * <p>The state holds one buffer per period. An event waits until its step is over, so that a step
+ * holds the events before its end and no others.
  */
 record EmitAtSteps(Cumulating frames) implements EmitPolicy {
   @Override
@@ -42,7 +42,8 @@ record EmitAtSteps(Cumulating frames) implements EmitPolicy {
     OpenWindows open = known.open();
     PriorityQueue<Event> waiting = known.waiting();
     while (!waiting.isEmpty() && waiting.peek().time() < end) open.add(waiting.poll());
-    for (Window period : open.all()) out.emit(period, new Span(period.span().start(), Math.min(end, period.span().end())));
+    for (Window period : open.all())
+      out.emit(period, new Span(period.span().start(), Math.min(end, period.span().end())));
     open.takeEnded(end);
     known.passed(end);
   }

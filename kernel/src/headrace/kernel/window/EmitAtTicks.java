@@ -20,9 +20,9 @@ import java.util.PriorityQueue;
  *   if a window without events has ended and none with events is open: delete what was emitted of open windows; forget the key
  * </pre>
  *
- * <p>An event waits until the watermark has passed a tick or an end after it, so results do not depend on events that arrived early.
- * From the time of a key's first event, windows without events are emitted too, until such a window ends and no other has events.
- * Sessions always have events.
+ * <p>An event waits until the watermark has passed a tick or an end after it, so results do not
+ * depend on events that arrived early. From the time of a key's first event, windows without events
+ * are emitted too, until such a window ends and no other has events. Sessions always have events.
  */
 record EmitAtTicks(Frames frames, long tick) implements EmitPolicy {
   EmitAtTicks {
@@ -73,7 +73,8 @@ record EmitAtTicks(Frames frames, long tick) implements EmitPolicy {
     }
     for (Window window : open.takeGone()) out.delete(window, moment);
     boolean idle = false;
-    boolean goesOn = frames instanceof Session && !waiting.isEmpty() && waiting.peek().time() == moment;
+    boolean goesOn =
+        frames instanceof Session && !waiting.isEmpty() && waiting.peek().time() == moment;
     for (Window window : goesOn ? List.<Window>of() : open.takeEnded(moment)) {
       out.emit(window, window.span().end(), true);
       idle |= !window.hasEvents();
@@ -82,7 +83,8 @@ record EmitAtTicks(Frames frames, long tick) implements EmitPolicy {
       for (Window window : open.all()) out.emit(window, moment, false);
     }
     known.passed(Math.max(moment, known.passed()));
-    // Whatever waits is of a later time: what has come early makes no difference to what is emitted of a moment.
+    // Whatever waits is of a later time: what has come early makes no difference to what is emitted
+    // of a moment.
     if (idle && !open.hasEvents()) forget(known, moment, out);
   }
 
