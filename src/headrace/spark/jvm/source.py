@@ -29,9 +29,9 @@ def expect_topics(spark: SparkSession, name: str, client: Mapping[str, str], ids
     """A batch counts only while the query's topics have these ids, which are compared before the kernel's sink writes it, or
     when it is `planned`, for other sinks. The thread that starts the query has to call this."""
     # librdkafka writes ids in plain Base64, Java in that of URLs.
-    java = {topic: id.rstrip("=").replace("+", "-").replace("/", "_") for topic, id in ids.items()}
+    encoded = {topic: id.rstrip("=").replace("+", "-").replace("/", "_") for topic, id in ids.items()}
     topics = java(spark).headrace.kernel.source.TopicIds
-    topics.expect(name, dict(client), java)
+    topics.expect(name, dict(client), encoded)
     spark.sparkContext.setLocalProperty(topics.PLANNED, name if planned else None)  # pyright: ignore[reportArgumentType]
 
 
