@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
@@ -33,6 +34,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_holds_the_kernel_its_licence_and_nothing_else_but_the_package(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as file:
         names = file.namelist()
+        with zipfile.ZipFile(io.BytesIO(file.read("headrace/_kernel/headrace-kernel.jar"))) as jar:
+            # Nobody else's classes are in it, so no other licence has to be.
+            assert {name.split("/")[0] for name in jar.namelist()} <= {"headrace", "META-INF"}
     assert "headrace/_kernel/headrace-kernel.jar" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert {name.split("/")[0].split("-")[0] for name in names} == {"headrace"}
