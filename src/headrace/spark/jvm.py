@@ -189,9 +189,15 @@ def folder_problem(spark: SparkSession, folder: str, checkpoint: str) -> tuple[s
     return None if found is None else (str(found[0]), str(found[1]))
 
 
-def register_folder(spark: SparkSession, uri: str, options: Mapping[str, str]) -> None:
-    """How its files are read, should single records be wanted."""
-    _jvm(spark).headrace.kernel.file.FileRecords.register(uri, dict(options))
+def folder_names(spark: SparkSession, folder: str, names: str) -> list[str] | None:
+    """None if a file of the folder has a name that matches; otherwise some of those that are there."""
+    found = _jvm(spark).headrace.kernel.file.Folder.others(spark._jsparkSession, folder, names)  # pyright: ignore
+    return None if found is None else [str(each) for each in found]  # pyright: ignore
+
+
+def register_files(spark: SparkSession, places: str, options: Mapping[str, str]) -> None:
+    """How files with such URIs are read, should single records be wanted."""
+    _jvm(spark).headrace.kernel.file.FileRecords.register(places, dict(options))
 
 
 class FunctionCalls:

@@ -2,12 +2,14 @@ package headrace.kernel.file;
 
 import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.GlobPattern;
 import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RemoteIterator;
@@ -23,6 +25,7 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /** A folder that a query follows, beside what the query's checkpoint says about it: Spark itself never looks back. */
 public final class Folder {
+  private static final int SOME = 20;
   private static final Pattern LOG_OFFSET = Pattern.compile("\\{\"logOffset\":(\\d+)\\}");
 
   private Folder() {}
@@ -66,6 +69,21 @@ public final class Folder {
       }
     }
     return null;
+  }
+
+  /** Null if a file has a name that matches, otherwise a few of the names that are there; hidden files count for nothing. */
+  public static String[] others(SparkSession session, String folder, String names) throws IOException {
+    Path root = new Path(folder);
+    FileSystem files = root.getFileSystem(session.sparkContext().hadoopConfiguration());
+    GlobPattern pattern = new GlobPattern(names);
+    List<String> others = new ArrayList<>();
+    for (RemoteIterator<LocatedFileStatus> each = files.listFiles(root, true); each.hasNext(); ) {
+      String name = each.next().getPath().getName();
+      if (name.startsWith("_") || name.startsWith(".")) continue;
+      if (pattern.matches(name)) return null;
+      if (others.size() < SOME) others.add(name);
+    }
+    return others.toArray(new String[0]);
   }
 
   private static boolean within(Path root, Path file) {
