@@ -138,6 +138,11 @@ class Source:
         raise NotImplementedError
 
     @property
+    def noun(self) -> str:
+        """What it is, in the drawing of a plan."""
+        raise NotImplementedError
+
+    @property
     def title(self) -> str:
         """As a sentence says it: the topic 'trades'."""
         raise NotImplementedError
@@ -154,8 +159,7 @@ class Source:
 
     def place(self, topic: str, partition: int, offset: int) -> tuple[str, str]:
         """Where a record is, in words, and the command that shows it."""
-        where = f"topic {topic}, partition {partition}, offset {offset}"
-        return where, f"headrace peek {topic} --partition {partition} --from {offset} -n 1"
+        raise NotImplementedError
 
     def check(self, read: Read) -> None:
         """Refuses what can't be read this way, at the user's line."""

@@ -40,6 +40,10 @@ class Files(Source):
         return self.given
 
     @property
+    def noun(self) -> str:
+        return "files"
+
+    @property
     def title(self) -> str:
         return f"the files {self.given!r}"
 

@@ -56,6 +56,10 @@ class Kafka(Source):
         return ", ".join(self.topics) if self.pattern is None else self.pattern
 
     @property
+    def noun(self) -> str:
+        return "topic"
+
+    @property
     def title(self) -> str:
         if self.pattern is not None:
             return f"the topics that match {self.pattern!r}"
@@ -72,6 +76,10 @@ class Kafka(Source):
     @property
     def places(self) -> str:
         return "|".join(map(re.escape, self.topics)) if self.regex is None else self.regex
+
+    def place(self, topic: str, partition: int, offset: int) -> tuple[str, str]:
+        where = f"topic {topic}, partition {partition}, offset {offset}"
+        return where, f"headrace peek {topic} --partition {partition} --from {offset} -n 1"
 
     def check(self, read: Read) -> None:
         if read.kind == "table" and read.version is None and len(self.topics) != 1:

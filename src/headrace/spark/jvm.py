@@ -183,10 +183,17 @@ def folder_uri(spark: SparkSession, folder: str) -> str | None:
     return _jvm(spark).headrace.kernel.file.Folder.uri(spark._jsparkSession, folder)  # pyright: ignore
 
 
-def folder_problem(spark: SparkSession, folder: str, checkpoint: str) -> tuple[str, str] | None:
+def folder_problem(spark: SparkSession, folder: str, checkpoint: str, replaced: Mapping[str, int]) -> tuple[str, str] | None:
     """What became of a file that a query has read or is about to: "changed" or "vanished", and which."""
-    found = _jvm(spark).headrace.kernel.file.Folder.problem(spark._jsparkSession, folder, checkpoint)  # pyright: ignore
+    times = {file: str(time) for file, time in replaced.items()}
+    found = _jvm(spark).headrace.kernel.file.Folder.problem(spark._jsparkSession, folder, checkpoint, times)  # pyright: ignore
     return None if found is None else (str(found[0]), str(found[1]))
+
+
+def replaced_files(spark: SparkSession, folder: str, checkpoint: str) -> dict[str, int]:
+    """The files that are about to be read and have another time than in the plan."""
+    found = _jvm(spark).headrace.kernel.file.Folder.replaced(spark._jsparkSession, folder, checkpoint)  # pyright: ignore
+    return {str(file): int(time) for file, time in cast("Mapping[str, Any]", found).items()}
 
 
 def folder_names(spark: SparkSession, folder: str, names: str) -> list[str] | None:

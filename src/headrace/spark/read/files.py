@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -20,12 +21,13 @@ from headrace.plan.format import Format
 from headrace.plan.nodes import Read
 from headrace.plan.schema import ddl
 from headrace.sources.files import Files
-from headrace.spark import jvm
+from headrace.spark import jvm, storage
 from headrace.spark.columns import column
 from headrace.spark.formats.codec import BAD
 from headrace.spark.read.input import Input
 
 _PLACE = "_offset bigint"
+_REPLACED = "replaced.json"
 _APPENDED = 1
 
 
@@ -48,7 +50,7 @@ class FilesInput(Input):
         folder, names = self.source.folder, self.source.names
         if jvm.folder_uri(spark, folder) is None:
             raise self._missing()
-        match jvm.folder_problem(spark, folder, checkpoint):
+        match jvm.folder_problem(spark, folder, checkpoint, _accepted(spark, folder, checkpoint, first=first)):
             case ("changed", file):
                 raise SourceError(
                     f"the file {file} changed after it was read, and what is new in it would be missed",
@@ -121,6 +123,17 @@ class FilesInput(Input):
         return SourceError(
             f"there is no {self.source.folder}", where=self.read.where, fix=f"make it: mkdir -p {self.source.folder}"
         )
+
+
+def _accepted(spark: SparkSession, folder: str, checkpoint: str, *, first: bool) -> dict[str, int]:
+    """The times of files that were replaced before they were read: a damaged one that was made whole, say."""
+    place = f"{checkpoint}/{_REPLACED}"
+    known: dict[str, int] = json.loads(storage.read_text(spark, place) or "{}")
+    # A query that runs may be reading them.
+    if first and (now := {**known, **jvm.replaced_files(spark, folder, checkpoint)}) != known:
+        storage.write_text(spark, place, json.dumps(now, indent=2))
+        return now
+    return known
 
 
 def recipe(format: Format, columns: Collection[str]) -> dict[str, str]:
