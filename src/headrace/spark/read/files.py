@@ -80,11 +80,11 @@ class FilesInput(Input):
         match read.format:
             case Csv():
                 cells = ", ".join(f"`{name.replace('`', '``')}` string" for name, _ in read.fields)
-                parsed = F.from_json(value.cast("string"), cells)
-                bad = F.when(value.isNull() | parsed.isNull(), F.lit("no cells")).cast("string").alias(BAD)
-                value = F.struct(*(parsed.getField(name).alias(name) for name, _ in read.fields), bad)
+                row, cause = _parsed(value, cells)
+                value = F.struct(*(row.getField(name).alias(name) for name, _ in read.fields), cause.alias(BAD))
             case Parquet():
-                value = F.from_json(value.cast("string"), ddl(read.fields))
+                row, cause = _parsed(value, ddl(read.fields))
+                value = F.when(cause.isNull(), row)
             case _:
                 pass
         return records.withColumn("value", value)
@@ -123,6 +123,12 @@ class FilesInput(Input):
         return SourceError(
             f"there is no {self.source.folder}", where=self.read.where, fix=f"make it: mkdir -p {self.source.folder}"
         )
+
+
+def _parsed(value: Column, fields: str) -> tuple[Column, Column]:
+    """The columns of a JSON object, and why there are none."""
+    row = F.from_json(value.cast("string"), f"{fields}, {BAD} string", {"columnNameOfCorruptRecord": BAD})
+    return row, F.when(row.isNull() | row.getField(BAD).isNotNull(), F.lit("not a row of columns")).cast("string")
 
 
 def _accepted(spark: SparkSession, folder: str, checkpoint: str, *, first: bool) -> dict[str, int]:
