@@ -1,9 +1,9 @@
 package headrace.kernel.file;
 
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -97,7 +97,8 @@ public final class CsvFiles extends RecordFiles {
   private static final class Splitter {
     private final Bytes bytes;
     private final int delimiter;
-    private final ByteArrayOutputStream cell = new ByteArrayOutputStream();
+    private byte[] cell = new byte[256];
+    private int size;
     private List<UTF8String> cells = List.of();
     private byte[] raw;
     private long place;
@@ -132,7 +133,7 @@ public final class CsvFiles extends RecordFiles {
 
     /** Whether another one follows. */
     private boolean cell() throws IOException {
-      cell.reset();
+      size = 0;
       boolean quoted = bytes.peek() == '"';
       if (quoted) quoted();
       if (open) return false;
@@ -140,12 +141,17 @@ public final class CsvFiles extends RecordFiles {
         int next = bytes.read();
         if (next == '\r' && bytes.peek() == '\n') continue;
         if (next == delimiter || next == '\n' || next == Bytes.END) {
-          cells.add(cell.size() == 0 && !quoted ? null : UTF8String.fromBytes(cell.toByteArray()));
+          cells.add(size == 0 && !quoted ? null : UTF8String.fromBytes(Arrays.copyOf(cell, size)));
           return next == delimiter;
         }
         if (quoted && cause == null) cause = "text after a closing quote";
-        cell.write(next);
+        put(next);
       }
+    }
+
+    private void put(int next) {
+      if (size == cell.length) cell = Arrays.copyOf(cell, 2 * size);
+      cell[size++] = (byte) next;
     }
 
     private void quoted() throws IOException {
@@ -160,7 +166,7 @@ public final class CsvFiles extends RecordFiles {
           if (bytes.peek() != '"') return;
           bytes.read();
         }
-        cell.write(next);
+        put(next);
       }
     }
   }
