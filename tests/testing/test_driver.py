@@ -47,9 +47,9 @@ def test_several_topics_of_one_source_are_fed_apart_and_read_together(drive: Any
 def test_files_are_fed_by_their_path_whatever_their_format(drive: Any, format: Any) -> None:
     app = hr.App("files")
     source = hr.sources.files(f"data/*.{format}", format=format)
-    app.stream(source, schema="id int, price double, at timestamp", time="at").select("id", "10 / price as x", "_topic").to(
-        "out"
-    )
+    app.stream(source, schema="id int, price double, at timestamp", time="at").select(
+        "id", "10 / price as x", "_topic as file"
+    ).to("out")
     run = drive(app).feed(f"data/*.{format}", [{"id": id, "price": id, "at": "10:00:00"} for id in range(3)])
     run.feed(f"data/*.{format}", [{"id": 4, "price": 1}, '{"id": '] if format != "json" else [{"id": 4, "price": 1}, "no"])
     run.run().crash().feed(f"data/*.{format}", "id | price | at\n5 | 5 | 10:01:00").run()
@@ -62,7 +62,9 @@ def test_files_are_fed_by_their_path_whatever_their_format(drive: Any, format: A
 
 def test_windows_over_files_close_after_silence(drive: Any) -> None:
     app = hr.App("files")
-    rows = app.stream(hr.sources.files("data"), schema="k string, at timestamp", time="at", close_after="1 minute")
+    rows = app.stream(
+        hr.sources.files("data"), schema="k string, at timestamp", time="at", lateness="0 seconds", close_after="1 minute"
+    )
     rows.key_by("k").window(hr.tumbling("1 minute")).agg(n="count(*)", emit="final").to("out")
     run = drive(app).feed("data", [{"k": "a", "at": "10:00:00"}]).run()
     assert run.rows("out") == []
