@@ -139,7 +139,7 @@ def test_parquet_is_read_with_its_types_and_rows_without_their_time_are_dead_let
     assert sorted((row["id"], row["price"]) for row in rows_of(project, topic)) == [(0, 0.0), (1, 0.5), (2, 1.0), (4, 2.0)]
     ((value, cause),) = dead_letters(project, topic).items()
     assert json.loads(value)["id"] == 3
-    assert cause == "field at: missing"
+    assert cause == "field at: missing or null, but required"
 
 
 def test_a_row_that_fails_later_is_a_dead_letter_with_its_bytes(project: Any, topic: str) -> None:
