@@ -45,7 +45,16 @@ from headrace.spark.jvm.sink import (
     repair_sink,
     unregister_sink,
 )
-from headrace.spark.jvm.source import expect_topics, folder_problem, folder_uri, forget_topics, register_folder, skip_offsets
+from headrace.spark.jvm.source import (
+    expect_topics,
+    folder_names,
+    folder_problem,
+    folder_uri,
+    forget_topics,
+    register_files,
+    replaced_files,
+    skip_offsets,
+)
 from headrace.spark.jvm.time import last_pulse, late, pulse, still_open, watermark, with_pulses
 
 __all__ = [
@@ -74,6 +83,7 @@ __all__ = [
     "expect_topics",
     "failure",
     "file",
+    "folder_names",
     "folder_problem",
     "folder_uri",
     "forget_sink",
@@ -98,10 +108,11 @@ __all__ = [
     "note",
     "pair",
     "pulse",
-    "register_folder",
+    "register_files",
     "register_sink",
     "remember_names",
     "repair_sink",
+    "replaced_files",
     "scatter",
     "settle",
     "skip_offsets",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
@@ -14,15 +15,28 @@ def folder_uri(spark: SparkSession, folder: str) -> str | None:
     return java(spark).headrace.kernel.file.Folder.uri(spark._jsparkSession, folder)  # pyright: ignore
 
 
-def folder_problem(spark: SparkSession, folder: str, checkpoint: str) -> tuple[str, str] | None:
+def folder_problem(spark: SparkSession, folder: str, checkpoint: str, replaced: Mapping[str, int]) -> tuple[str, str] | None:
     """What became of a file that a query has read or is about to: "changed" or "vanished", and which."""
-    found = java(spark).headrace.kernel.file.Folder.problem(spark._jsparkSession, folder, checkpoint)  # pyright: ignore
+    times = {file: str(time) for file, time in replaced.items()}
+    found = java(spark).headrace.kernel.file.Folder.problem(spark._jsparkSession, folder, checkpoint, times)  # pyright: ignore
     return None if found is None else (str(found[0]), str(found[1]))
 
 
-def register_folder(spark: SparkSession, uri: str, options: Mapping[str, str]) -> None:
-    """How its files are read, should single records be wanted."""
-    java(spark).headrace.kernel.file.FileRecords.register(uri, dict(options))
+def replaced_files(spark: SparkSession, folder: str, checkpoint: str) -> dict[str, int]:
+    """The files that are about to be read and have another time than in the plan."""
+    found = java(spark).headrace.kernel.file.Folder.replaced(spark._jsparkSession, folder, checkpoint)  # pyright: ignore
+    return {str(file): int(time) for file, time in cast("Mapping[str, Any]", found).items()}
+
+
+def folder_names(spark: SparkSession, folder: str, names: str) -> list[str] | None:
+    """None if a file of the folder has a name that matches; otherwise some of those that are there."""
+    found = java(spark).headrace.kernel.file.Folder.others(spark._jsparkSession, folder, names)  # pyright: ignore
+    return None if found is None else [str(each) for each in found]  # pyright: ignore
+
+
+def register_files(spark: SparkSession, places: str, options: Mapping[str, str]) -> None:
+    """How files with such URIs are read, should single records be wanted."""
+    java(spark).headrace.kernel.file.FileRecords.register(places, dict(options))
 
 
 def expect_topics(spark: SparkSession, name: str, client: Mapping[str, str], ids: Mapping[str, str], *, planned: bool) -> None:

@@ -1,9 +1,9 @@
 package headrace.kernel.file;
 
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -18,11 +18,12 @@ import org.apache.spark.unsafe.types.UTF8String;
  * the header of the file -> where each column is
  * for each record: cells = split at the delimiter, outside of quotes
  *   as many cells as the header has? each column gets its cell; a cell without anything, not even quotes, is null
- *   otherwise the record is bad
+ *   otherwise the record is bad; of one whose quotes are never closed, it is the first line
  * </pre>
  */
 public final class CsvFiles extends RecordFiles {
   private static final long serialVersionUID = 1L;
+  private static final int LONGEST = 16 << 20;
   private static final List<String> OURS = List.of("_raw", "_offset", "_bad");
 
   /** A line may be inside of quotes. */
@@ -39,6 +40,11 @@ public final class CsvFiles extends RecordFiles {
     return new Table(splitter, declared, columns.fieldNames());
   }
 
+  static byte[] record(Bytes bytes, char delimiter) throws IOException {
+    Splitter splitter = new Splitter(bytes, delimiter);
+    return splitter.next() ? splitter.raw : null;
+  }
+
   private static final class Table implements Records {
     private final Splitter splitter;
     private final String[] columns;
@@ -51,11 +57,12 @@ public final class CsvFiles extends RecordFiles {
       this.columns = columns;
       Map<String, Integer> header = new HashMap<>();
       String twice = null;
-      for (UTF8String cell : splitter.cells) {
-        String name = cell == null ? "" : cell.toString().strip();
-        if (header.putIfAbsent(name, header.size()) != null && twice == null) twice = name;
-      }
       this.width = splitter.cells.size();
+      for (int i = 0; i < width; i++) {
+        UTF8String cell = splitter.cells.get(i);
+        String name = cell == null ? "" : cell.toString().strip();
+        if (header.putIfAbsent(name, i) != null && List.of(declared).contains(name)) twice = name;
+      }
       this.places = new int[columns.length];
       for (int i = 0; i < columns.length; i++) places[i] = header.getOrDefault(columns[i], -1);
       this.unusable = twice != null ? "the header has the column '" + twice + "' twice" : unknown(declared, header);
@@ -90,11 +97,14 @@ public final class CsvFiles extends RecordFiles {
   private static final class Splitter {
     private final Bytes bytes;
     private final int delimiter;
-    private final ByteArrayOutputStream cell = new ByteArrayOutputStream();
+    private byte[] cell = new byte[256];
+    private int size;
     private List<UTF8String> cells = List.of();
     private byte[] raw;
     private long place;
     private String cause;
+    /** Inside of quotes that end nowhere near. */
+    private boolean open;
 
     private Splitter(Bytes bytes, int delimiter) {
       this.bytes = bytes;
@@ -108,42 +118,55 @@ public final class CsvFiles extends RecordFiles {
         if (bytes.peek() == Bytes.END) return false;
         cells = new ArrayList<>(cells.size());
         cause = null;
+        open = false;
         while (cell()) {}
+        if (open) {
+          // Whatever follows, the next line may well begin a record.
+          bytes.rewind();
+          bytes.readLine();
+          cause = "a quote that is never closed";
+        }
         raw = bytes.taken();
-      } while (LineFiles.blank(raw));
+      } while (raw.length == 0);
       return true;
     }
 
     /** Whether another one follows. */
     private boolean cell() throws IOException {
-      cell.reset();
+      size = 0;
       boolean quoted = bytes.peek() == '"';
       if (quoted) quoted();
+      if (open) return false;
       while (true) {
         int next = bytes.read();
         if (next == '\r' && bytes.peek() == '\n') continue;
         if (next == delimiter || next == '\n' || next == Bytes.END) {
-          cells.add(cell.size() == 0 && !quoted ? null : UTF8String.fromBytes(cell.toByteArray()));
+          cells.add(size == 0 && !quoted ? null : UTF8String.fromBytes(Arrays.copyOf(cell, size)));
           return next == delimiter;
         }
         if (quoted && cause == null) cause = "text after a closing quote";
-        cell.write(next);
+        put(next);
       }
+    }
+
+    private void put(int next) {
+      if (size == cell.length) cell = Arrays.copyOf(cell, 2 * size);
+      cell[size++] = (byte) next;
     }
 
     private void quoted() throws IOException {
       bytes.read();
       while (true) {
         int next = bytes.read();
-        if (next == Bytes.END) {
-          cause = "a quote that is never closed";
+        if (next == Bytes.END || bytes.length() > LONGEST) {
+          open = true;
           return;
         }
         if (next == '"') {
           if (bytes.peek() != '"') return;
           bytes.read();
         }
-        cell.write(next);
+        put(next);
       }
     }
   }

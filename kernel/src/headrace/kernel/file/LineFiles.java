@@ -33,7 +33,13 @@ public final class LineFiles extends RecordFiles {
     }
   }
 
-  static boolean blank(byte[] line) {
+  static byte[] record(Bytes bytes) throws IOException {
+    bytes.begin();
+    bytes.readLine();
+    return bytes.taken();
+  }
+
+  private static boolean blank(byte[] line) {
     for (byte each : line) if (each != ' ' && each != '\t') return false;
     return true;
   }
