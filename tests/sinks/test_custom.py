@@ -150,7 +150,9 @@ def test_rows_that_are_large_come_in_smaller_pieces(pipe: Pipes) -> None:
 
 def test_what_a_writer_keeps_of_a_batch_stays_readable(pipe: Pipes, tmp_path: Path) -> None:
     class Keeping(Log):
-        kept: list[pa.RecordBatch] = []
+        def __init__(self) -> None:
+            super().__init__()
+            self.kept: list[pa.RecordBatch] = []
 
         def write(self, batch: pa.RecordBatch) -> None:
             self.kept.append(batch)
@@ -278,7 +280,7 @@ def test_a_writer_that_lost_its_mark_is_refused_and_repaired(pipe: Pipes) -> Non
     running = pipe(ns(hr.App("own"), hr.sinks.custom(log, name="log"))).feed("ns", counted(1)).run().stop()
     log.mark = None
     running.feed("ns", counted(2))
-    with pytest.raises(StateError, match="custom.log holds no results of this query") as raised:
+    with pytest.raises(StateError, match=r"custom\.log holds no results of this query") as raised:
         running.run()
     assert "headrace repair" in str(raised.value)
     assert jvm.repair_sink(running.spark, *running.registered()) == ["the sink custom.log"]
@@ -345,7 +347,7 @@ def test_two_sinks_of_one_name_are_refused() -> None:
     app = hr.App("own")
     stream = app.stream("ns", schema="n int")
     stream.to(hr.sinks.custom(Log(), name="log"))
-    with pytest.raises(PlanError, match="custom.log is already written at"):
+    with pytest.raises(PlanError, match=r"custom\.log is already written at"):
         stream.to(hr.sinks.custom(Log(), name="log"))
 
 
@@ -353,20 +355,20 @@ def test_two_sinks_with_one_writer_are_refused() -> None:
     app, log = hr.App("own"), Log()
     app.stream("ns", schema="n int").to(hr.sinks.custom(log, name="a"))
     app.stream("more", schema="n int").to(hr.sinks.custom(log, name="b"))
-    with pytest.raises(PlanError, match="custom.b has the same writer as custom.a"):
+    with pytest.raises(PlanError, match=r"custom\.b has the same writer as custom\.a"):
         app.queries()
 
 
 def test_delivery_is_the_writers() -> None:
     stream = hr.App("own").stream("ns", schema="n int")
-    with pytest.raises(PlanError, match="custom.log is written at least once"):
+    with pytest.raises(PlanError, match=r"custom\.log is written at least once"):
         stream.to(hr.sinks.custom(Log(), name="log"), delivery="at_least_once")
 
 
 def test_a_sink_is_not_written_in_real_time_mode() -> None:
     from headrace.plan import realtime
 
-    with pytest.raises(PlanError, match="custom.log is not supported in real-time mode"):
+    with pytest.raises(PlanError, match=r"custom\.log is not supported in real-time mode"):
         realtime.queries(ns(hr.App("own"), hr.sinks.custom(Log(), name="log")).queries())
 
 
