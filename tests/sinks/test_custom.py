@@ -256,7 +256,7 @@ def test_a_mistake_in_the_writer_is_not_tried_again(pipe: Pipes) -> None:
 def test_a_mark_that_is_no_text_is_refused(pipe: Pipes) -> None:
     log = Marked()
     log.mark = 7
-    with pytest.raises(RunError, match=r"begin\(\) returned a int, not a mark"):
+    with pytest.raises(RunError, match=r"begin\(\) returned a mark of the type int"):
         pipe(ns(hr.App("own"), hr.sinks.custom(log, name="log"))).feed("ns", counted(1)).run()
 
 

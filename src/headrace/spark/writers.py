@@ -8,7 +8,7 @@ import sysconfig
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow
 
@@ -41,17 +41,18 @@ class Calls:
             case bytes() as mark:
                 return f"mark {mark.decode(errors='replace')}"
             case other:  # pyright: ignore[reportUnnecessaryComparison]
-                return f"lasting begin() returned a {type(other).__name__}, not a mark: the text it got from commit(), or None"
+                kind = type(other).__name__
+                return f"lasting begin() returned a mark of the type {kind}: return the text that commit() got, or None"
 
     def write(self, file: str) -> str | None:
         return self._call("write", lambda: self._pieces(file))
 
     def _pieces(self, file: str) -> None:
         # What the writer keeps of a batch stays mapped, also when the file is deleted.
-        arrow: Any = pyarrow
+        arrow, writer = cast("Any", pyarrow), cast("Any", self._writer)
         with arrow.memory_map(file) as mapped, arrow.ipc.open_stream(mapped) as pieces:
             for piece in pieces:
-                self._writer.write(piece)
+                writer.write(piece)
 
     def commit(self, mark: str) -> str | None:
         return self._call("commit", lambda: self._writer.commit(mark))

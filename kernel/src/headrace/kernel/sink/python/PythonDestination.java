@@ -15,6 +15,8 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.util.ArrowUtils;
 
 /**
  * What a user's own writer writes to. A batch is handed over when all its tasks are done: its rows, in pieces, and then its mark.
@@ -59,6 +61,10 @@ public final class PythonDestination implements Destination {
 
   @Override
   public Mark begin() {
+    for (StructField field : shape.type().fields()) {
+      if (ArrowUtils.isSupportedByArrow(field.dataType())) continue;
+      throw new RefusedException("the column " + field.name() + " is a " + field.dataType().simpleString() + ": cast it to a string");
+    }
     begun = true;
     String answer = writer.begin();
     if (answer == null || !answer.startsWith("mark")) throw failed(answer);
