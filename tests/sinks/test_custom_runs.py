@@ -123,8 +123,8 @@ def test_a_reset_writes_all_rows_again(
     assert sorted(numbers(tmp_path / "a")) == sorted(found)
 
 
-def test_every_row_is_there_once_after_three_kills(broker: Broker, topic: str, tmp_path: Path) -> None:
-    survives(broker, topic, tmp_path, kills=3)
+def test_every_row_is_there_once_after_two_kills(broker: Broker, topic: str, tmp_path: Path) -> None:
+    survives(broker, topic, tmp_path, kills=2)
 
 
 @pytest.mark.soak
