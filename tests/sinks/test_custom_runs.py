@@ -168,9 +168,12 @@ def strike(broker: Broker, topic: str, folder: Path, point: str, chance: random.
             ended.set()
 
         threading.Thread(target=watch, daemon=True).start()
-        while not ended.wait(0.02):
-            put(broker, topic, range(sent, sent + 50))
-            sent += 50
+        try:
+            while not ended.wait(0.02):
+                put(broker, topic, range(sent, sent + 50))
+                sent += 50
+        finally:
+            running.kill()
     assert running.returncode == -signal.SIGKILL
     return sent
 
