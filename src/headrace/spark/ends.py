@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from headrace import extras
 from headrace.broker.client import Connection
 from headrace.plan.sink import Destination, Option, Outbox, PythonWriter, Sink, SparkWriter, WrittenBy
 from headrace.secrets import Secret
@@ -92,6 +93,7 @@ def _made(query: Compiled, by: WrittenBy, outbox: Path | None) -> tuple[str, dic
             keyed = effect.row_id is not None
             return "sqlite.OutboxDestination", {"file": str(outbox), "effect": effect.name, "keyed": keyed}
         case PythonWriter(writer, marked):
+            extras.require("pandas", "sinks of your own", where=query.spec.where)
             calls, changes = writers.Calls(writer), query.spec.node.kind == "table"
             jvm.accept_calls(query.rows.sparkSession)
             return "python.PythonDestination", {"writer": calls, "marked": marked, "changes": changes}

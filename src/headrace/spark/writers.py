@@ -10,8 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-import pyarrow
-
 from headrace.errors import HeadraceError
 from headrace.sinks.custom import Writer
 
@@ -49,6 +47,8 @@ class Calls:
 
     def _pieces(self, file: str) -> None:
         # What the writer keeps of a batch stays mapped, also when the file is deleted.
+        import pyarrow  # an extra, which ends.py has asked for
+
         arrow, writer = cast("Any", pyarrow), cast("Any", self._writer)
         with arrow.memory_map(file) as mapped, arrow.ipc.open_stream(mapped) as pieces:
             for piece in pieces:
