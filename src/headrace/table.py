@@ -10,7 +10,8 @@ from headrace.plan import build, habits, joins, spelling, tables
 from headrace.plan.callsite import call_site
 from headrace.plan.format import Format
 from headrace.plan.joins import On
-from headrace.plan.nodes import Delivery, How, Node, Sink
+from headrace.plan.nodes import Delivery, How, Node
+from headrace.plan.sink import Sink
 
 if TYPE_CHECKING:
     from headrace.app import App

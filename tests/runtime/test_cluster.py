@@ -23,6 +23,8 @@ from tests.runtime.clusters import SECRET
 from tests.sinks.servers import Postgres, postgres
 
 APP = """
+import json
+
 import headrace as hr
 
 def shout(text):
@@ -32,11 +34,19 @@ def shout(text):
 def loud(text: str) -> str:
     return shout(text)
 
+class Lines(hr.sinks.Writer):
+    def write(self, batch):
+        with open("mine.jsonl", "a") as file:
+            file.writelines(f"{json.dumps(row)}\\n" for row in batch.to_pylist())
+
+    def commit(self, mark): ...
+
 app = hr.App("cluster")
 rows = app.stream("IN", schema="k string, v int").with_columns(k="loud(k)")
 counts = rows.key_by("k").agg(n="count(*)", total="sum(v)")
 counts.to("OUT", headers={"k": "k"})
 counts.to(hr.sinks.sqlite("counts.db", table="counts"))
+counts.to(hr.sinks.custom(Lines(), name="lines"))
 rows.with_columns(pad="repeat('x', 20000)").to(hr.sinks.postgres("POSTGRES", table="padded"))
 """
 LARGE = """
@@ -80,6 +90,11 @@ def test_an_application_runs_on_a_spark_cluster(
     assert database.rows("SELECT sum(v) AS v, count(*) AS n FROM padded WHERE length(pad) = 20000") == [{"v": 4950, "n": 100}]
     counts = sqlite3.connect(tmp_path / "counts.db").execute("SELECT k, n, total FROM counts ORDER BY k")
     assert counts.fetchall() == [("A!", 50, 2450), ("B!", 50, 2500)]
+    lines = [json.loads(line) for line in (tmp_path / "mine.jsonl").read_text().splitlines()]
+    assert {row["k"]: (row["n"], row["total"], row["_op"]) for row in lines} == {
+        "A!": (50, 2450, "upsert"),
+        "B!": (50, 2500, "upsert"),
+    }
     newest = peek.table(peek.read(broker.connection, f"{topic}-out"))
     rows = {row["k"]: row["total"] for row in (json.loads(record.value or b"{}") for record in newest.values())}
     assert {tuple(record.headers) for record in newest.values()} == {(("k", b"A!"),), (("k", b"B!"),)}

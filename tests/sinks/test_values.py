@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 import headrace as hr
@@ -35,7 +39,7 @@ def test_a_url_is_taken_apart() -> None:
 def test_neither_a_sink_nor_an_error_shows_a_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGPASSWORD", "open sesame")
     sink = hr.sinks.postgres("postgresql://ada:${PGPASSWORD}@db.example/market", table="trades")
-    assert "sesame" not in repr(sink) + str(sink) + sink.label
+    assert "sesame" not in repr(sink) + str(sink) + sink.label + repr(sink.written_by)
     for make in (
         lambda: hr.sinks.postgres("postgresql://ada:sesame@db.example/market", table="trades"),
         lambda: hr.sinks.postgres(URL, table="trades", password="sesame"),  # pyright: ignore
@@ -148,3 +152,22 @@ def test_in_real_time_mode_only_topics_are_written() -> None:
     with pytest.raises(PlanError) as caught:
         realtime.queries(app.queries())
     assert "is not supported in real-time mode" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "sink",
+    [
+        hr.sinks.postgres("postgresql://ada@db/market", table="trades"),
+        hr.sinks.sqlite("market.db", table="trades"),
+        hr.sinks.redis("redis://localhost:6379/0", prefix="trades"),
+    ],
+    ids=lambda sink: sink.label,
+)
+def test_a_sink_names_a_class_of_the_kernel(sink: Any) -> None:
+    kernel = Path(__file__).resolve().parents[2] / "kernel/src/headrace/kernel/sink"
+    source = (kernel / f"{sink.written_by.java.replace('.', '/')}.java").read_text()
+    name = sink.written_by.java.rpartition(".")[2]
+    assert f"public {name}(Context context, Options options)" in source
+    # Its constructor reads each option that is given, and no other.
+    read = set(re.findall(r'options\.(?:text|texts|number|flag)\("(\w+)"\)', source))
+    assert read == set(sink.written_by.options)

@@ -16,7 +16,8 @@ from pyspark.sql import SparkSession
 import headrace as hr
 from headrace.effects.outbox import Outbox
 from headrace.errors import StateError
-from headrace.plan.nodes import Sink
+from headrace.plan.queries import QuerySpec
+from headrace.plan.sink import Sink
 from headrace.spark import jvm
 from tests.sinks.conftest import Place, read_sqlite, redis_url
 from tests.sinks.pipes import Pipe
@@ -183,7 +184,12 @@ def test_an_outbox_restored_from_an_older_copy_is_noticed(spark: SparkSession, t
     app.stream("numbers", schema="n int").to("out")
     file = tmp_path / "effects.db"
     Outbox(file).close()
-    ends = lambda spec: [jvm.kernel(spark).sink.SqliteEnd.outbox(spec.id, 0, "alerts/mail", str(file), "mail", False)]  # noqa: E731
+
+    def ends(spec: QuerySpec) -> list[Any]:
+        context = jvm.Context(spec.id, 0, "alerts/mail", "", ())
+        options = {"file": str(file), "effect": "mail", "keyed": False}
+        return [jvm.destination(spark, "sqlite.OutboxDestination", context, options)]
+
     running = pipe(app, ends=ends).feed("numbers", [("0", {"n": 0})]).run().stop()
     shutil.copy(file, tmp_path / "copy.db")
     running.feed("numbers", [("1", {"n": 1})]).run().stop()

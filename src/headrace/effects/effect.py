@@ -12,7 +12,8 @@ from headrace.effects import template
 from headrace.effects.rate import Rate
 from headrace.errors import PlanError, Where
 from headrace.plan import checks
-from headrace.plan.nodes import Node, Sink
+from headrace.plan.nodes import Node
+from headrace.plan.sink import Outbox, Output, Sink
 from headrace.secrets import Secret
 
 OnDoubt = Literal["at_most_once", "at_least_once"]
@@ -105,6 +106,15 @@ class Effect(Sink, ABC):
     @property
     def label(self) -> str:
         return self.name
+
+    @property
+    def written_by(self) -> Outbox:
+        return Outbox(self)
+
+    def reset(self, output: Output, node: Node) -> str:
+        if output == "delete":
+            return f"what the outbox knows of {self.name} is deleted: every effect takes place again"
+        return f"what was sent by {self.name} may be sent again, unless its rows have an id"
 
     def check(self, node: Node, where: Where) -> None:
         if node.kind == "table":

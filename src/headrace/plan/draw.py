@@ -61,6 +61,8 @@ class Query:
     where: str
     alone: str | None = None
     """The sink that needs a query of its own, and so is not written by one that computes the same."""
+    at_least_once: tuple[str, ...] = ()
+    """What it writes to that may get a batch again after a crash."""
     again: tuple[tuple[str, str], ...] = ()
     """State that an earlier query keeps too, and the name of that query."""
 
@@ -91,6 +93,7 @@ def model(app: str, specs: Sequence[QuerySpec]) -> Topology:
             node=ids[id(spec.node)],
             where=_place(spec.where.file, spec.where.line),
             alone=next((sink.label for sink in spec.sinks if sink.alone), None),
+            at_least_once=spec.at_least_once,
             again=_again(spec, specs[:number]),
         )
         for number, spec in enumerate(specs)
@@ -135,6 +138,7 @@ def text(topology: Topology) -> str:
         lines += ["", f"  query {query.name} ({query.mode})", *(f"    {left.ljust(width)}   {right}" for left, right in rows)]
         lines += [f"    keeps: {shape}" for shape in query.state]
         lines += [f"    keeps again: {shape}, as query {other} does" for shape, other in query.again]
+        lines += [f"    at least once: {label}" for label in query.at_least_once]
         lines += [f"    a query of its own: {query.alone} needs one"] if query.alone else []
     return "\n".join(lines)
 

@@ -101,6 +101,7 @@ _SINKS = {
     'write hr.sinks.email(to="…", subject="…")': "mail smtp",
     'write hr.sinks.webhook("https://example.com/hook")': "http https post slack rest",
     "write hr.sinks.call(function)": "function foreach callback python print console",
+    'write a class of your own: hr.sinks.custom(MyWriter(), name="…")': "foreach_batch foreachbatch writer_class plugin own",
 }
 _SOURCES = {
     'write hr.sources.kafka("trades")': "topic topics redpanda stream",

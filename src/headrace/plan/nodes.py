@@ -16,6 +16,7 @@ from headrace.formats.json import Json
 from headrace.formats.text import Text
 from headrace.plan.format import Format
 from headrace.plan.schema import Fields
+from headrace.plan.sink import Sink
 
 Kind = Literal["stream", "table"]
 Late = Literal["drop", "divert", "fail"]
@@ -388,38 +389,6 @@ Node = (
     | TableAggregate
     | Cut
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sink:
-    """Where rows go besides topics; the values that `hr.sinks` makes."""
-
-    @property
-    def label(self) -> str:
-        """As it is drawn and named: what it is, and which. No secret is in it."""
-        raise NotImplementedError
-
-    def check(self, node: Node, where: Where) -> None:
-        """Refuses what can't be written there."""
-
-    def key(self, node: Node, where: Where) -> tuple[str, ...]:
-        """The columns that can't be null there; none if rows are only added."""
-        return ()
-
-    @property
-    def no_nul(self) -> bool:
-        """Whether it can't hold a text with a NUL character."""
-        return False
-
-    @property
-    def alone(self) -> bool:
-        """Whether it needs a query of its own."""
-        return self.row_id is not None
-
-    @property
-    def row_id(self) -> tuple[tuple[str, str | None], ...] | None:
-        """What says that two rows are the same, in pieces of a text and a column; None if nothing does."""
-        return None
 
 
 Delivery = Literal["exactly_once", "at_least_once"]

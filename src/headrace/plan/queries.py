@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from headrace import formats
 from headrace.errors import PlanError, Where
@@ -37,7 +37,6 @@ from headrace.plan.nodes import (
     Node,
     Project,
     Read,
-    Sink,
     TableAggregate,
     TableJoin,
     TooLate,
@@ -47,6 +46,10 @@ from headrace.plan.nodes import (
     walk,
 )
 from headrace.plan.schema import quoted
+from headrace.plan.sink import Destination, Outbox, PythonWriter, Sink, SparkWriter
+
+if TYPE_CHECKING:
+    from headrace.effects.effect import Effect
 
 _OWN = "headrace."
 """What the topics begin with that Headrace makes for itself."""
@@ -71,6 +74,8 @@ class QuerySpec:
     delivery: Delivery = "exactly_once"
     format: Format = field(default=Json())
     key_format: Format = field(default=Text())
+    lines: tuple[Where, ...] = field(default=(), compare=False)
+    """Where the user wrote each of `to`."""
     headers: Named = ()
     """Names and expressions, of the records in its topics."""
     late: tuple[Write, ...] = ()
@@ -125,6 +130,27 @@ class QuerySpec:
         return tuple(to for to in self.to if not isinstance(to, str))
 
     @property
+    def at_least_once(self) -> tuple[str, ...]:
+        """What may get a batch again after a crash."""
+        topics = self.topics if self.delivery == "at_least_once" else ()
+        return (*topics, *(sink.label for sink in self.sinks if sink.again))
+
+    @property
+    def spark_writers(self) -> tuple[SparkWriter, ...]:
+        """The sinks that Spark itself writes."""
+        return tuple(by for sink in self.sinks if (by := _by_spark(sink)) is not None)
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """What becomes of rows that go to the outbox."""
+        return tuple(effect for sink in self.sinks if (effect := _effect(sink)) is not None)
+
+    def line(self, sink: str) -> Where:
+        """Where the sink with this label was written; the query's own line if there is none."""
+        labels = [to if isinstance(to, str) else to.label for to in self.to]
+        return self.lines[labels.index(sink)] if sink in labels and self.lines else self.where
+
+    @property
     def routes(self) -> tuple[tuple[str, ...], ...]:
         """The topics of its rows, and those of each stream of what is late."""
         return (self.topics, *((write.label,) for write in self.late))
@@ -161,9 +187,10 @@ def written(
             f"to() takes a topic's name or one of hr.sinks, not {type(to).__name__}", where=where, fix='write .to("topic")'
         )
     checks.one_of("delivery", delivery, ("exactly_once", "at_least_once"), where)
-    if isinstance(to, Sink):
+    if not isinstance(to, str):
         if delivery != "exactly_once":
-            raise PlanError(f"{to.label} is written exactly once", where=where, fix="leave delivery= out: it is for topics")
+            often = "at least once" if to.again else "exactly once"
+            raise PlanError(f"{to.label} is written {often}", where=where, fix="leave delivery= out: it is for topics")
         if format is not None or key_format is not None or headers is not None:
             extra = "headers=" if headers is not None else "format="
             raise PlanError(f"{to.label} has columns, not records", where=where, fix=f"leave {extra} out: it is for topics")
@@ -250,6 +277,7 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
                 fix="write another topic",
             )
     _one_feed_a_topic(parts.values())
+    _one_sink_a_writer(parts.values())
     specs: list[QuerySpec] = []
     for group in groups:
         # A given name, or the first topic; never a counter, because state must survive edits elsewhere.
@@ -270,7 +298,7 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
 def _together(group: Sequence[Write], write: Write) -> bool:
     """Whether the query that writes the group writes this too. How records are written is for topics to agree on."""
     first = group[0]
-    alone = any(isinstance(each.to, Sink) and each.to.alone for each in (first, write))
+    alone = any(not isinstance(each.to, str) and each.to.alone for each in (first, write))
     topics = {_written_as(each) for each in (*group, write) if isinstance(each.to, str)}
     return not alone and len(topics) < 2 and first.delivery == write.delivery and first.node == write.node
 
@@ -334,6 +362,40 @@ def _one_feed_a_topic(writes: Collection[Write]) -> None:
                 )
 
 
+def _one_sink_a_writer(writes: Collection[Write]) -> None:
+    """A writer is called by one query at a time."""
+    seen: dict[int, Write] = {}
+    for write in writes:
+        if isinstance(write.to, str):
+            continue
+        match write.to.written_by:
+            case PythonWriter(writer):
+                if (other := seen.setdefault(id(writer), write)) is not write:
+                    raise PlanError(
+                        f"{write.label} has the same writer as {other.label}, at {other.where}",
+                        where=write.where,
+                        fix=f"make one for each: custom({type(writer).__name__}(…), name=…)",
+                    )
+            case Destination() | SparkWriter() | Outbox():
+                pass
+
+
+def _by_spark(sink: Sink) -> SparkWriter | None:
+    match sink.written_by:
+        case SparkWriter() as writer:
+            return writer
+        case Destination() | Outbox() | PythonWriter():
+            return None
+
+
+def _effect(sink: Sink) -> Effect | None:
+    match sink.written_by:
+        case Outbox(effect):
+            return effect
+        case Destination() | SparkWriter() | PythonWriter():
+            return None
+
+
 def _spec(app: str, first: Write, group: Sequence[Write]) -> QuerySpec:
     nodes = walk(first.node)
     records = next((write for write in group if isinstance(write.to, str)), first)
@@ -343,6 +405,7 @@ def _spec(app: str, first: Write, group: Sequence[Write]) -> QuerySpec:
         node=first.node,
         mode=_mode(nodes),
         to=tuple(write.to for write in group),
+        lines=tuple(write.where for write in group),
         sources=tuple(node for node in nodes if isinstance(node, Read)),
         state=tuple(shape for node in nodes if (shape := state_shape(node)) is not None),
         named=first.named,

@@ -17,6 +17,7 @@ _BAD = re.compile(r"HEADRACE_BAD_RECORD topic=(\S+) partition=(\d+) offset=(\d+)
 _BAD_ROW = re.compile(r"HEADRACE_BAD_ROW (\S+) (\d+) (\d+) (.*?):(\d+) cause: (.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
 _BAD_CHANGE = re.compile(r"HEADRACE_BAD_CHANGE (.*?):(\d+) key: (.*?) cause: (.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
 _MARK = re.compile(r"HEADRACE_MARK kind=(\w+) has=(-?\d+) batch=(\d+) end=(.*)")
+_WRITER = re.compile(r"HEADRACE_WRITER [^/]*/(\S+) (lasting|transient) (.*)")
 _RECREATED = re.compile(r"HEADRACE_RECREATED topic=(\S+)")
 _DATA = re.compile(
     r"USER_RAISED|(BINARY_)?ARITHMETIC_OVERFLOW|DATETIME_OVERFLOW|DIVIDE_BY_ZERO|CAST_|NUMERIC_VALUE|INVALID_ARRAY_INDEX"
@@ -67,6 +68,8 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
         return Verdict(recreated(spec, match[1]), lasting=True)
     if failure.condition.startswith("FAILED_READ_FILE"):
         return _unreadable(failure, spec)
+    if match := _WRITER.search(failure.text):
+        return _writer(match[1], match[2], match[3].strip(), spec)
     if refused := failure.message("RefusedException"):
         return Verdict(RunError(f"query {spec.name!r} can't write: {refused}", where=spec.where), lasting=True)
     if any("RecordTooLarge" in name for name in failure.classes) or "RecordTooLargeException" in failure.text:
@@ -152,6 +155,14 @@ def _unreadable(failure: Failure, spec: QuerySpec) -> Verdict:
     )
     # Another machine may answer yet, this one's disk won't.
     return Verdict(error, lasting=file.startswith("file:"))
+
+
+def _writer(sink: str, kind: str, cause: str, spec: QuerySpec) -> Verdict:
+    """A user's own writer failed; what it raised says whether another try can help."""
+    what, _, said = cause.partition(" fix: ")
+    lasting = kind == "lasting"
+    fix = said or ("change the writer; the query goes on where it stopped" if lasting else None)
+    return Verdict(RunError(f"query {spec.name!r} can't write to {sink}: {what}", where=spec.line(sink), fix=fix), lasting)
 
 
 def _mark(kind: str, has: int, batch: int, end: str, spec: QuerySpec) -> StateError:

@@ -7,29 +7,21 @@ everything again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from headrace.broker import clear, topics
 from headrace.config import Config
-from headrace.effects.effect import Effect
 from headrace.effects.outbox import Outbox
-from headrace.errors import ConfigError
-from headrace.plan.nodes import Sink
 from headrace.plan.queries import QuerySpec
+from headrace.plan.sink import Output
 from headrace.runtime import dead, repair, run, state
 from headrace.runtime.display import Display
-from headrace.sinks.files import Files
-from headrace.sinks.postgres import Postgres
-from headrace.sinks.redis import Redis
-from headrace.sinks.sqlite import Sqlite
 from headrace.spark import ends, jvm, storage
 from headrace.spark.compile import compile
 from headrace.spark.read import inputs
 
 if TYPE_CHECKING:
     from headrace.app import App
-
-Output = Literal["keep", "delete"]
 
 
 def consequences(app: App, query: str, output: Output, *, flags: Mapping[str, Any] | None = None) -> list[str]:
@@ -41,7 +33,7 @@ def consequences(app: App, query: str, output: Output, *, flags: Mapping[str, An
     said += [_topic(topic, spec, output) for topic in spec.topics]
     said += [f"late events are written to {write.label} again" for write in spec.late if output == "keep"]
     said += [f"all records of the topic {write.label} are deleted" for write in spec.late if output == "delete"]
-    said += [_sink(sink, spec, output) for sink in spec.sinks]
+    said += [sink.reset(output, spec.node) for sink in spec.sinks]
     if output == "delete":
         said.append("its dead letters are deleted; records that still can't be used become dead letters again")
     for other in app.queries():
@@ -72,9 +64,8 @@ def reset(app: App, query: str, output: Output, *, flags: Mapping[str, Any] | No
             letters = [letter for letter in dead.letters(connection, app.name) if letter.query == spec.name]
             if letters:
                 dead.drop(connection, app.name, letters)
-            for sink in spec.sinks:
-                if isinstance(sink, Files):
-                    storage.delete_files(spark, sink.path)
+            for writer in spec.spark_writers:
+                storage.delete_files(spark, writer.path)
             state.disown(spark, config.state, spec, [other.name for other in app.queries()])
         state.end_reset(spark, config.state, spec)
 
@@ -92,33 +83,6 @@ def _topic(topic: str, spec: QuerySpec, output: Output) -> str:
     if output == "delete":
         return f"all records of the topic {topic} are deleted"
     return f"all results are written to the topic {topic} again, behind those that are there: its readers get them twice"
-
-
-def _sink(sink: Sink, spec: QuerySpec, output: Output) -> str:
-    match sink:
-        case Postgres() | Sqlite():
-            if output == "delete":
-                return f"all rows of the table {sink.table} ({sink.label}) are deleted, whoever wrote them"
-            if sink.key(spec.node, spec.where):
-                return f"rows of the table {sink.table} stay until new ones with their keys replace them; others stay for good"
-            return f"all results are added to the table {sink.table} again: it then has them twice"
-        case Redis():
-            if output == "delete":
-                return f"all keys {sink.prefix}:* of Redis are deleted"
-            return f"the keys {sink.prefix}:* of Redis stay until new rows replace them; others stay for good"
-        case Files():
-            if output == "delete":
-                return f"the files in {sink.path} are deleted"
-            raise ConfigError(
-                f"files can't be kept: {sink.path} notes which batches it has, and would leave out those of a new beginning",
-                fix="--output delete; or write to another folder",
-            )
-        case Effect():
-            if output == "delete":
-                return f"what the outbox knows of {sink.name} is deleted: every effect takes place again"
-            return f"what was sent by {sink.name} may be sent again, unless its rows have an id"
-        case _:
-            raise AssertionError(sink)
 
 
 def _reader(other: QuerySpec, spec: QuerySpec) -> str:

@@ -21,7 +21,6 @@ from headrace.broker.client import Connection
 from headrace.config import Config
 from headrace.effects import outbox
 from headrace.effects.dispatch import Dispatcher
-from headrace.effects.effect import Effect
 from headrace.errors import BrokerError, PlanError, RunError
 from headrace.gateways import service as gateways
 from headrace.plan import durations
@@ -39,7 +38,6 @@ from headrace.runtime.progress import Batch, Offsets, Total
 from headrace.runtime.services import Effects, Service, Services
 from headrace.runtime.stop import Interrupted, Stop, Task
 from headrace.runtime.supervise import Clock, Job, Supervisor
-from headrace.sinks.files import Files
 from headrace.sources.custom import Custom
 from headrace.spark import child, ends, jvm, realtime
 from headrace.spark.cluster import Cluster, cores
@@ -299,8 +297,7 @@ def places(spec: QuerySpec, config: Config, connection: Connection) -> ends.Plac
     written = {topic for route in spec.routes for topic in route if topics.exists(connection, topic)}
     limits = {topic: topics.largest(connection, topic) for topic in written}
     timeout = (durations.parse(config.transaction_timeout) or 0) // 1000
-    sends = any(isinstance(sink, Effect) for sink in spec.sinks)
-    return ends.Places(connection, limits, timeout, outbox.path(config.state, spec.app) if sends else None)
+    return ends.Places(connection, limits, timeout, outbox.path(config.state, spec.app) if spec.effects else None)
 
 
 @dataclass(slots=True)
@@ -410,7 +407,7 @@ class _Runner:
             for source in read
             if isinstance(source, Custom)
         ]
-        if effects := [sink for spec in specs for sink in spec.sinks if isinstance(sink, Effect)]:
+        if effects := [effect for spec in specs for effect in spec.effects]:
             services.append(Effects(Dispatcher(outbox.path(self.config.state, specs[0].app), effects, say=self.say)))
         return services
 
@@ -511,17 +508,15 @@ class _Runner:
         ends.register(query, places(spec, self.config, self.connection))
         ids = {topic: id for topic, id in self.ids.items() if incarnations.of(spec, topic)}
         jvm.expect_topics(self.spark, spec.id, self.connection.java(), ids, planned=not self._by_kernel(spec))
-        for sink in query.spec.sinks:
-            if isinstance(sink, Files):
-                return ends.files(query, sink)
+        for files in query.spec.spark_writers:
+            return ends.files(query, files)
         if self._by_kernel(query.spec):
             return ends.exactly_once(query)
         return ends.at_least_once(query, self.connection, linger_ms=0 if self.mode == "realtime" else 5)
 
     def _by_kernel(self, spec: QuerySpec) -> bool:
         """Whether the kernel's sink writes it."""
-        own = any(isinstance(sink, Files) for sink in spec.sinks)
-        return self.mode == "batches" and spec.delivery == "exactly_once" and not own
+        return self.mode == "batches" and spec.delivery == "exactly_once" and not spec.spark_writers
 
     def _oversized(self, query: Compiled, batch: int) -> int:
         """Where another sink wrote the rows of a batch, its dead letters are written now."""

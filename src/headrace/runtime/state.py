@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 from headrace.errors import StateError
 from headrace.plan.nodes import Ours, Read
 from headrace.plan.queries import QuerySpec, clock_text
-from headrace.sinks.files import Files
 from headrace.spark import storage
 from headrace.spark.session import STATE
 
@@ -137,7 +136,7 @@ def _read(spark: SparkSession, place: str, anew: str | None = None) -> dict[str,
 
 def _same_files(spark: SparkSession, spec: QuerySpec, place: str) -> None:
     """Spark's sink of files passes over the batches that the folder has: one that does not fit would lose rows."""
-    for sink in (sink for sink in spec.sinks if isinstance(sink, Files)):
+    for sink in spec.spark_writers:
         has, done = storage.last_number(spark, f"{sink.path}/_spark_metadata"), storage.last_number(spark, f"{place}/commits")
         if done <= has <= done + 1:
             continue

@@ -1,8 +1,12 @@
-"""Where rows go besides topics; one file a system. Databases: postgres, sqlite, redis; files. Effects: email, webhook, call."""
+"""Where rows go besides topics; one file a system. Databases: postgres, sqlite, redis; files. Effects: email, webhook, call.
+
+A system that is missing: custom.
+"""
 
 from typing import TYPE_CHECKING
 
 from headrace.sinks.call import NotDelivered, call
+from headrace.sinks.custom import Refused, Writer, custom
 from headrace.sinks.email import email
 from headrace.sinks.files import files
 from headrace.sinks.postgres import postgres
@@ -10,7 +14,7 @@ from headrace.sinks.redis import redis
 from headrace.sinks.sqlite import sqlite
 from headrace.sinks.webhook import webhook
 
-__all__ = ["NotDelivered", "call", "email", "files", "postgres", "redis", "sqlite", "webhook"]
+__all__ = ["NotDelivered", "Refused", "Writer", "call", "custom", "email", "files", "postgres", "redis", "sqlite", "webhook"]
 
 if not TYPE_CHECKING:
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from headrace.errors import PlanError, Where
+from headrace.errors import ConfigError, PlanError, Where
 from headrace.plan import checks, spelling
 from headrace.plan.callsite import call_site
-from headrace.plan.nodes import Node, Sink
+from headrace.plan.nodes import Node
+from headrace.plan.sink import Output, Sink, SparkWriter
 
 Format = Literal["parquet", "json", "csv", "orc"]
 
@@ -26,6 +27,18 @@ class Files(Sink):
     @property
     def label(self) -> str:
         return f"files.{os.path.basename(self.path.rstrip('/')) or 'root'}"
+
+    @property
+    def written_by(self) -> SparkWriter:
+        return SparkWriter(self.format, self.path, self.partition_by)
+
+    def reset(self, output: Output, node: Node) -> str:
+        if output == "delete":
+            return f"the files in {self.path} are deleted"
+        raise ConfigError(
+            f"files can't be kept: {self.path} notes which batches it has, and would leave out those of a new beginning",
+            fix="--output delete; or write to another folder",
+        )
 
     @property
     def alone(self) -> bool:

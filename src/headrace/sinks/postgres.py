@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from headrace.errors import PlanError, Where
 from headrace.plan import spelling
 from headrace.plan.callsite import call_site
-from headrace.plan.nodes import Node, Sink
+from headrace.plan.nodes import Node
+from headrace.plan.sink import Destination, Output, Sink
 from headrace.secrets import Secret
-from headrace.sinks.tables import Mode, address, checked_mode, mode_of, table_name
+from headrace.sinks.tables import Mode, address, checked_mode, mode_of, reset_table, table_name
 
 _OPTIONS: Mapping[str, str] = {
     "sslmode": "sslmode",
@@ -40,6 +41,24 @@ class Postgres(Sink):
     @property
     def label(self) -> str:
         return f"postgres.{self.table}"
+
+    @property
+    def written_by(self) -> Destination:
+        return Destination(
+            "postgres.PostgresDestination",
+            {
+                "host": self.host,
+                "port": self.port,
+                "database": self.database,
+                "options": {**dict(self.options), "user": self.user},
+                "password": self.password,
+                "table": self.table,
+                "create": self.create,
+            },
+        )
+
+    def reset(self, output: Output, node: Node) -> str:
+        return reset_table(self.table, self.label, output, keyed=bool(self.key(node, node.where)))
 
     def check(self, node: Node, where: Where) -> None:
         self.key(node, where)

@@ -9,7 +9,8 @@ from headrace.errors import PlanError, Where
 from headrace.plan import spelling
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration, micros
-from headrace.plan.nodes import Node, Sink
+from headrace.plan.nodes import Node
+from headrace.plan.sink import Destination, Output, Sink
 from headrace.secrets import Secret
 from headrace.sinks.tables import address, mode_of
 
@@ -33,6 +34,27 @@ class Redis(Sink):
     @property
     def label(self) -> str:
         return f"redis.{self.prefix.replace(':', '.')}"
+
+    @property
+    def written_by(self) -> Destination:
+        return Destination(
+            "redis.RedisDestination",
+            {
+                "host": self.host,
+                "port": self.port,
+                "database": self.database,
+                "tls": self.tls,
+                "user": self.user,
+                "password": self.password,
+                "prefix": self.prefix,
+                "expire": self.expire,
+            },
+        )
+
+    def reset(self, output: Output, node: Node) -> str:
+        if output == "delete":
+            return f"all keys {self.prefix}:* of Redis are deleted"
+        return f"the keys {self.prefix}:* of Redis stay until new rows replace them; others stay for good"
 
     def check(self, node: Node, where: Where) -> None:
         mode_of("upsert", node, self.label, where)

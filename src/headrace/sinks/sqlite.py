@@ -9,8 +9,9 @@ from pathlib import Path
 from headrace.errors import PlanError, Where
 from headrace.plan import spelling
 from headrace.plan.callsite import call_site
-from headrace.plan.nodes import Node, Sink
-from headrace.sinks.tables import Mode, checked_mode, mode_of, table_name
+from headrace.plan.nodes import Node
+from headrace.plan.sink import Destination, Output, Sink
+from headrace.sinks.tables import Mode, checked_mode, mode_of, reset_table, table_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,14 @@ class Sqlite(Sink):
     @property
     def label(self) -> str:
         return f"sqlite.{self.table}"
+
+    @property
+    def written_by(self) -> Destination:
+        options = {"file": self.path, "table": self.table, "create": self.create}
+        return Destination("sqlite.SqliteDestination", options)
+
+    def reset(self, output: Output, node: Node) -> str:
+        return reset_table(self.table, self.label, output, keyed=bool(self.key(node, node.where)))
 
     def check(self, node: Node, where: Where) -> None:
         self.key(node, where)

@@ -11,6 +11,7 @@ from headrace import secrets
 from headrace.errors import PlanError, Where
 from headrace.plan import checks
 from headrace.plan.nodes import Aggregate, Node, walk
+from headrace.plan.sink import Output
 from headrace.secrets import Secret
 
 Mode = Literal["append", "upsert"]
@@ -39,6 +40,15 @@ def mode_of(mode: Mode | None, node: Node, label: str, where: Where) -> Mode:
     if missing := [name for name in node.key if name not in node.columns]:
         raise PlanError(f"the key's column {missing[0]!r} is missing from what is written", where=where, fix="keep it")
     return chosen
+
+
+def reset_table(table: str, label: str, output: Output, *, keyed: bool) -> str:
+    """What a reset does to a table of a database, as a sentence."""
+    if output == "delete":
+        return f"all rows of the table {table} ({label}) are deleted, whoever wrote them"
+    if keyed:
+        return f"rows of the table {table} stay until new ones with their keys replace them; others stay for good"
+    return f"all results are added to the table {table} again: it then has them twice"
 
 
 def _key_fix(node: Node) -> str:

@@ -9,14 +9,11 @@ from typing import Any
 
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from headrace import extras
 from headrace.broker.client import Connection
-from headrace.effects.effect import Effect
-from headrace.plan.nodes import Sink
-from headrace.sinks.files import Files
-from headrace.sinks.postgres import Postgres
-from headrace.sinks.redis import Redis
-from headrace.sinks.sqlite import Sqlite
-from headrace.spark import jvm
+from headrace.plan.sink import Destination, Option, Outbox, PythonWriter, Sink, SparkWriter, WrittenBy
+from headrace.secrets import Secret
+from headrace.spark import jvm, writers
 from headrace.spark.columns import column
 from headrace.spark.compile import Compiled
 
@@ -51,7 +48,7 @@ def exactly_once(query: Compiled) -> DataStreamWriter:
     return query.lines.writeStream.format(jvm.SINK).option("sink", query.spec.id).outputMode(query.spec.mode)
 
 
-def files(query: Compiled, sink: Files) -> DataStreamWriter:
+def files(query: Compiled, sink: SparkWriter) -> DataStreamWriter:
     """Spark's own sink of files, which notes with each batch which files count."""
     rows = query.rows.select(*map(column, query.spec.node.columns))
     writer = rows.writeStream.format(sink.format).option("path", sink.path).outputMode("append")
@@ -61,44 +58,54 @@ def files(query: Compiled, sink: Files) -> DataStreamWriter:
 def register(query: Compiled, places: Places) -> None:
     """The destinations of the query, under its id, for one run of it."""
     spec, spark = query.spec, query.rows.sparkSession
-    kafka = jvm.kernel(spark).sink.kafka.KafkaDestination.of(
-        spec.id,
-        0,
-        places.connection.java(),
-        spec.marks,
-        spec.dead,
-        [list(route) for route in spec.routes],
-        dict(places.limits),
-        str(places.timeout_ms),
-        None if query.letters is None else query.letters.java,
-    )
-    sinks = [sink for sink in spec.sinks if not isinstance(sink, Files)]
+    topics = {
+        "client": places.connection.java(),
+        "marks": spec.marks,
+        "dead": spec.dead,
+        "routes": [list(route) for route in spec.routes],
+        "limits": dict(places.limits),
+        "timeout": str(places.timeout_ms),
+        "letters": None if query.letters is None else query.letters.java,
+    }
+    kafka = jvm.destination(spark, "kafka.KafkaDestination", jvm.Context(spec.id, 0, "topics", "", ()), topics)
+    sinks = spec.sinks if not spec.spark_writers else ()
     others = [end(query, sink, number, places.outbox) for number, sink in enumerate(sinks, 1)]
     jvm.register_sink(spark, spec.id, [kafka, *others])
 
 
 def end(query: Compiled, sink: Sink, number: int, outbox: Path | None = None) -> Any:
     """One of the places a query writes to besides topics; `number` is its place among the sink's destinations."""
-    spec, kernel, row = query.spec, jvm.kernel(query.rows.sparkSession).sink, query.row.json()
+    spec, spark = query.spec, query.rows.sparkSession
     # A query may write to several places in one database.
     mark = f"{spec.id}/{sink.label}"
-    match sink:
-        case Postgres():
-            options = {**dict(sink.options), "user": sink.user}
-            password = sink.password and sink.password.value()
-            server = (sink.host, sink.port, sink.database, options, password)
-            key = list(sink.key(spec.node, spec.where))
-            return kernel.postgres.PostgresDestination.of(mark, *server, sink.table, row, key, sink.create)
-        case Sqlite():
-            key = list(sink.key(spec.node, spec.where))
-            return kernel.sqlite.SqliteDestination.of(spec.id, number, mark, sink.path, sink.table, row, key, sink.create)
-        case Redis():
-            password = sink.password and sink.password.value()
-            server = (sink.host, sink.port, sink.database, sink.tls, sink.user, password)
-            return kernel.redis.RedisDestination.of(spec.id, number, mark, *server, sink.prefix, row, sink.expire)
-        case Effect():
+    context = jvm.Context(spec.id, number, mark, query.row.json(), sink.key(spec.node, spec.where))
+    java, options = _made(query, sink.written_by, outbox)
+    return jvm.destination(spark, java, context, options)
+
+
+def _made(query: Compiled, by: WrittenBy, outbox: Path | None) -> tuple[str, dict[str, Any]]:
+    """The kernel's class, and what it is made with, secrets and all."""
+    match by:
+        case Destination():
+            return by.java, {name: _plain(value) for name, value in by.options.items()}
+        case Outbox(effect):
             # With an id of its own a row is there once, whatever batch it is in.
-            keyed = sink.row_id is not None
-            return kernel.sqlite.SqliteDestination.outbox(spec.id, number, mark, str(outbox), sink.name, keyed)
-        case _:
-            raise AssertionError(sink)
+            keyed = effect.row_id is not None
+            return "sqlite.OutboxDestination", {"file": str(outbox), "effect": effect.name, "keyed": keyed}
+        case PythonWriter(writer, marked):
+            extras.require("pandas", "sinks of your own", where=query.spec.where)
+            calls, changes = writers.Calls(writer), query.spec.node.kind == "table"
+            jvm.accept_calls(query.rows.sparkSession)
+            return "python.PythonDestination", {"writer": calls, "marked": marked, "changes": changes}
+        case SparkWriter():
+            raise AssertionError(by)
+
+
+def _plain(value: Option) -> Any:
+    match value:
+        case Secret():
+            return value.value()
+        case Mapping():
+            return dict(value)
+        case str() | int() | None:
+            return value

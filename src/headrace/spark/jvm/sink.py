@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import re
+import threading
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from py4j.protocol import Py4JJavaError
+from pyspark import java_gateway
 from pyspark.sql import Column, SparkSession
 
 from headrace.broker.records import DeadLetter
@@ -45,6 +48,32 @@ class DeadLetters:
 
 SINK = "headrace.kernel.sink.spark.SinkProvider"
 """The format to write with; its option `sink` is the name of one that is registered."""
+
+
+class Context(NamedTuple):
+    """What every destination has to know (kernel: sink.Context)."""
+
+    sink: str
+    place: int
+    mark: str
+    schema: str
+    key: Sequence[str]
+
+
+def destination(spark: SparkSession, java_class: str, context: Context, options: Mapping[str, Any]) -> Any:
+    """An object of this class of the kernel's, which has a name below headrace.kernel.sink."""
+    sinks = java(spark).headrace.kernel.sink
+    known = sinks.Context(*context[:4], list(context.key))
+    return sinks.Destinations.make(java_class, known, dict(options))
+
+
+_calls = threading.Lock()
+
+
+def accept_calls(spark: SparkSession) -> None:
+    """From now on the JVM can call Python in this process, as foreachBatch does."""
+    with _calls:
+        java_gateway.ensure_callback_server_started(spark.sparkContext._gateway)  # pyright: ignore
 
 
 def register_sink(spark: SparkSession, name: str, destinations: Sequence[Any]) -> None:
@@ -88,4 +117,6 @@ def _in_one_sentence(what: str) -> Generator[None]:
     try:
         yield
     except Py4JJavaError as e:
-        raise RunError(f"{what}: {cast('Any', e.java_exception).getMessage()}", fix="fix that and try again") from e
+        message = str(cast("Any", e.java_exception).getMessage())
+        message = re.sub(r"HEADRACE_WRITER [^/]*/(\S+) (lasting|transient) ", r"\1: ", message)
+        raise RunError(f"{what}: {message}", fix="fix that and try again") from e

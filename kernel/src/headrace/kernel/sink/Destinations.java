@@ -2,6 +2,7 @@ package headrace.kernel.sink;
 
 import headrace.kernel.source.TopicIds;
 import java.io.Serializable;
+import java.lang.reflect.InvocationTargetException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -50,6 +51,22 @@ public final class Destinations {
   public static void register(String name, List<Destination> destinations) {
     unregister(name);
     KNOWN.put(name, new Destinations(name, destinations));
+  }
+
+  /**
+   * A destination by the name of its class, below this package: it has a constructor with a {@link Context} and {@link Options}. So a new
+   * kind of destination is one class, which nothing lists.
+   */
+  public static Destination make(String java, Context context, Map<String, Object> options) {
+    String name = Destinations.class.getPackageName() + "." + java;
+    try {
+      return (Destination) Class.forName(name).getConstructor(Context.class, Options.class).newInstance(context, new Options(options));
+    } catch (InvocationTargetException e) {
+      if (e.getCause() instanceof RuntimeException cause) throw cause;
+      throw new IllegalStateException(name + " can't be made", e.getCause());
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException("no destination is called " + name, e);
+    }
   }
 
   public static void unregister(String name) {

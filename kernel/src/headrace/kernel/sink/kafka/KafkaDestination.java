@@ -3,11 +3,13 @@ package headrace.kernel.sink.kafka;
 import headrace.kernel.sink.Batch;
 import headrace.kernel.sink.BatchWrite;
 import headrace.kernel.sink.Confirmed;
+import headrace.kernel.sink.Context;
 import headrace.kernel.sink.DeadLetter;
 import headrace.kernel.sink.DeadLetters;
 import headrace.kernel.sink.Destination;
 import headrace.kernel.sink.Mark;
 import headrace.kernel.sink.MarkException;
+import headrace.kernel.sink.Options;
 import headrace.kernel.sink.SinkException;
 import java.time.Duration;
 import java.util.HashMap;
@@ -53,18 +55,13 @@ public final class KafkaDestination implements Destination {
       String id, Map<String, String> client, String marks, String deadLetterTopic, List<List<String>> routes, Map<String, Integer> limits,
       String timeout) {}
 
-  private KafkaDestination(Settings settings, int index, DeadLetters deadLetters) {
-    this.settings = settings;
-    this.index = index;
-    this.deadLetters = deadLetters;
-  }
-
-  /** {@code index} is its place among the destinations of the sink. */
-  public static KafkaDestination of(
-      String id, int index, Map<String, String> client, String marks, String deadLetterTopic, List<List<String>> routes,
-      Map<String, Integer> limits, String timeout, DeadLetters deadLetters) {
-    List<List<String>> topics = routes.stream().map(List::copyOf).toList();
-    return new KafkaDestination(new Settings(id, Map.copyOf(client), marks, deadLetterTopic, topics, Map.copyOf(limits), timeout), index, deadLetters);
+  public KafkaDestination(Context context, Options options) {
+    this.settings =
+        new Settings(
+            context.sink(), Map.copyOf(options.texts("client")), options.text("marks"), options.text("dead"), options.lists("routes"),
+            Map.copyOf(options.numbers("limits")), options.text("timeout"));
+    this.index = context.index();
+    this.deadLetters = options.object("letters", DeadLetters.class);
   }
 
   @Override

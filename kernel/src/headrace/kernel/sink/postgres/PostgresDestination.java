@@ -2,10 +2,12 @@ package headrace.kernel.sink.postgres;
 
 import headrace.kernel.sink.Batch;
 import headrace.kernel.sink.BatchWrite;
+import headrace.kernel.sink.Context;
 import headrace.kernel.sink.Destination;
 import headrace.kernel.sink.Mark;
 import headrace.kernel.sink.MarkException;
 import headrace.kernel.sink.Marks;
+import headrace.kernel.sink.Options;
 import headrace.kernel.sink.Point;
 import headrace.kernel.sink.RefusedException;
 import headrace.kernel.sink.Shape;
@@ -22,7 +24,6 @@ import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.Map;
 import org.postgresql.PGConnection;
 import org.postgresql.copy.CopyIn;
 
@@ -50,21 +51,12 @@ public final class PostgresDestination implements Destination {
   private long epoch;
   private String staging;
 
-  private PostgresDestination(PostgresServer server, String query, PostgresTable table) {
-    this.server = server;
-    this.query = query;
-    this.table = table;
-  }
-
-  /**
-   * @param query as its mark is known there: one for each query of an application and place it writes to
-   * @param key empty for rows that are only added
-   */
-  public static PostgresDestination of(
-      String query, String host, int port, String database, Map<String, String> options, String password, String table, String schema,
-      List<String> key, boolean create) {
-    PostgresServer server = new PostgresServer(host, port, database, options, password);
-    return new PostgresDestination(server, query, new PostgresTable(table, Shape.of(schema, key), create));
+  public PostgresDestination(Context context, Options options) {
+    this.server =
+        new PostgresServer(
+            options.text("host"), options.number("port"), options.text("database"), options.texts("options"), options.text("password"));
+    this.query = context.mark();
+    this.table = new PostgresTable(options.text("table"), context.shape(), options.flag("create"));
   }
 
   @Override

@@ -4,9 +4,11 @@ import headrace.kernel.sink.Batch;
 import headrace.kernel.sink.BatchWrite;
 import headrace.kernel.sink.BufferedBatch;
 import headrace.kernel.sink.Cells;
+import headrace.kernel.sink.Context;
 import headrace.kernel.sink.Destination;
 import headrace.kernel.sink.Mark;
 import headrace.kernel.sink.Marks;
+import headrace.kernel.sink.Options;
 import headrace.kernel.sink.Point;
 import headrace.kernel.sink.RefusedException;
 import headrace.kernel.sink.Shape;
@@ -62,27 +64,19 @@ public final class RedisDestination implements Destination {
   private Redis redis;
   private String epoch;
 
-  private RedisDestination(String sink, int index, String query, Server server, String prefix, Shape shape, long expire) {
-    this.sink = sink;
-    this.index = index;
-    this.server = server;
-    this.prefix = prefix;
-    this.query = query;
+  public RedisDestination(Context context, Options options) {
+    this.sink = context.sink();
+    this.index = context.index();
+    this.server =
+        new Server(
+            options.text("host"), options.number("port"), options.number("database"), options.flag("tls"), options.text("user"),
+            options.text("password"));
+    this.prefix = options.text("prefix");
+    this.query = context.mark();
     this.place = "headrace:marks:" + query;
-    this.shape = shape;
-    this.expire = expire;
-  }
-
-  /**
-   * @param index its place among the destinations of the sink
-   * @param query as its mark is known there: one for each query of an application and place it writes to
-   * @param expire in seconds, 0 for never
-   */
-  public static RedisDestination of(
-      String sink, int index, String query, String host, int port, int database, boolean tls, String user, String password, String prefix,
-      String schema, long expire) {
-    Server server = new Server(host, port, database, tls, user, password);
-    return new RedisDestination(sink, index, query, server, prefix, Shape.of(schema, List.of()), expire);
+    this.shape = context.shape();
+    // In seconds, 0 for never.
+    this.expire = options.number("expire");
   }
 
   @Override

@@ -3,10 +3,12 @@ package headrace.kernel.sink.sqlite;
 import headrace.kernel.sink.Batch;
 import headrace.kernel.sink.BatchWrite;
 import headrace.kernel.sink.BufferedBatch;
+import headrace.kernel.sink.Context;
 import headrace.kernel.sink.Destination;
 import headrace.kernel.sink.Mark;
 import headrace.kernel.sink.MarkException;
 import headrace.kernel.sink.Marks;
+import headrace.kernel.sink.Options;
 import headrace.kernel.sink.Point;
 import headrace.kernel.sink.RefusedException;
 import headrace.kernel.sink.Rows;
@@ -22,8 +24,8 @@ import java.util.Properties;
 import org.sqlite.JDBC;
 import org.sqlite.SQLiteException;
 
-/** A table in a SQLite file on the driver's machine, or an outbox in one. A batch is one short transaction at its end. */
-public final class SqliteDestination implements Destination {
+/** A table in a SQLite file on the driver's machine. A batch is one short transaction at its end. */
+public class SqliteDestination implements Destination {
   /** What is written in the transaction of a batch. */
   interface Target {
     String name();
@@ -55,28 +57,17 @@ public final class SqliteDestination implements Destination {
   private Connection connection;
   private long epoch;
 
-  private SqliteDestination(String sink, int index, String query, String file, Target target) {
-    this.sink = sink;
-    this.index = index;
+  public SqliteDestination(Context context, Options options) {
+    this(context, options.text("file"), new SqliteTable(options.text("table"), context.shape(), options.flag("create")));
+  }
+
+  SqliteDestination(Context context, String file, Target target) {
+    this.sink = context.sink();
+    this.index = context.index();
+    this.query = context.mark();
     this.file = file;
-    this.query = query;
     this.target = target;
     this.marks = new Marks(target.marks(), "");
-  }
-
-  /**
-   * @param index its place among the destinations of the sink
-   * @param query as its mark is known there: one for each query of an application and place it writes to
-   * @param key empty for rows that are only added
-   */
-  public static SqliteDestination of(
-      String sink, int index, String query, String file, String table, String schema, List<String> key, boolean create) {
-    return new SqliteDestination(sink, index, query, file, new SqliteTable(table, Shape.of(schema, key), create));
-  }
-
-  /** Rows for an effect; with {@code keyed} the records' keys are their ids. */
-  public static SqliteDestination outbox(String sink, int index, String query, String file, String effect, boolean keyed) {
-    return new SqliteDestination(sink, index, query, file, new SqliteOutbox(query, effect, keyed));
   }
 
   @Override

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import headrace.kernel.sink.Batch;
 import headrace.kernel.sink.BufferedBatch;
 import headrace.kernel.sink.Confirmed;
+import headrace.kernel.sink.Context;
 import headrace.kernel.sink.Destination;
 import headrace.kernel.sink.Destinations;
 import headrace.kernel.sink.RefusedException;
@@ -71,8 +72,13 @@ class SqliteDestinationTest {
         .copy();
   }
 
+  private SqliteDestination table(String mark, String table, StructType row, List<String> key) {
+    Context context = new Context("a sink", 0, mark, row.json(), key);
+    return (SqliteDestination) Destinations.make("sqlite.SqliteDestination", context, Map.of("file", file, "table", table, "create", true));
+  }
+
   private SqliteDestination destination() {
-    return SqliteDestination.of("a sink", 0, "a query", file, "t", ROW.json(), List.of("id"), true);
+    return table("a query", "t", ROW, List.of("id"));
   }
 
   private Destinations sink(Destination... destinations) {
@@ -176,9 +182,7 @@ class SqliteDestinationTest {
               .execute(
                   "CREATE TABLE older (price TEXT PRIMARY KEY NOT NULL, total TEXT, text TEXT)");
         }
-        SqliteDestination destination =
-            SqliteDestination.of(
-                "a sink", 0, table, file, table, row.json(), List.of("price"), true);
+        SqliteDestination destination = table(table, table, row, List.of("price"));
         write(sink(destination), batch(0), rows);
         // The same once more: the key of a number is found again by its text.
         write(sink(destination), batch(1), rows);
