@@ -5,7 +5,10 @@ import java.io.InputStream;
 import java.util.Arrays;
 import org.apache.hadoop.fs.FSDataInputStream;
 
-/** The bytes of a file one after the other, with the place of each; what was read since {@link #begin} can be had as a whole. */
+/**
+ * The bytes of a file one after the other, with the place of each; what was read since {@link
+ * #begin} can be had as a whole.
+ */
 final class Bytes {
   static final int END = -1;
   private static final int SIZE = 64 * 1024;
@@ -14,8 +17,10 @@ final class Bytes {
 
   private final InputStream in;
   private byte[] buffer = new byte[SIZE];
+
   /** Where the buffer begins in the file. */
   private long base;
+
   private int begin;
   private int at;
   private int filled;
@@ -113,7 +118,8 @@ final class Bytes {
       begin = 0;
     }
     if (filled == buffer.length) {
-      if (filled > LONGEST / 2) throw new IOException("a record of more than " + LONGEST + " bytes begins at byte " + base);
+      if (filled > LONGEST / 2)
+        throw new IOException("a record of more than " + LONGEST + " bytes begins at byte " + base);
       buffer = Arrays.copyOf(buffer, filled * 2);
     }
     int count = in.read(buffer, filled, buffer.length - filled);

@@ -11,8 +11,9 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * {@code format("headrace.kernel.file.CsvFiles")}: RFC 4180, and the first record of a file names its columns. Columns: any of those,
- * as text, {@code _raw}, {@code _offset}, and {@code _bad}: why a record has no cells.
+ * {@code format("headrace.kernel.file.CsvFiles")}: RFC 4180, and the first record of a file names
+ * its columns. Columns: any of those, as text, {@code _raw}, {@code _offset}, and {@code _bad}: why
+ * a record has no cells.
  *
  * <pre>
  * the header of the file -> where each column is
@@ -33,9 +34,17 @@ public final class CsvFiles extends RecordFiles {
   }
 
   @Override
-  Records records(Bytes bytes, long end, StructType columns, scala.collection.immutable.Map<String, String> options) throws IOException {
+  Records records(
+      Bytes bytes,
+      long end,
+      StructType columns,
+      scala.collection.immutable.Map<String, String> options)
+      throws IOException {
     Splitter splitter = new Splitter(bytes, options.apply("delimiter").charAt(0));
-    String[] declared = options.apply("columns").isEmpty() ? new String[0] : options.apply("columns").split("\u0000");
+    String[] declared =
+        options.apply("columns").isEmpty()
+            ? new String[0]
+            : options.apply("columns").split("\u0000");
     if (!splitter.next()) return () -> null;
     return new Table(splitter, declared, columns.fieldNames());
   }
@@ -65,12 +74,16 @@ public final class CsvFiles extends RecordFiles {
       }
       this.places = new int[columns.length];
       for (int i = 0; i < columns.length; i++) places[i] = header.getOrDefault(columns[i], -1);
-      this.unusable = twice != null ? "the header has the column '" + twice + "' twice" : unknown(declared, header);
+      this.unusable =
+          twice != null
+              ? "the header has the column '" + twice + "' twice"
+              : unknown(declared, header);
     }
 
     private String unknown(String[] declared, Map<String, Integer> header) {
       for (String name : declared) if (header.containsKey(name)) return null;
-      return "none of the columns is in the header: " + new String(splitter.raw, StandardCharsets.UTF_8);
+      return "none of the columns is in the header: "
+          + new String(splitter.raw, StandardCharsets.UTF_8);
     }
 
     @Override
@@ -78,7 +91,8 @@ public final class CsvFiles extends RecordFiles {
       if (!splitter.next()) return null;
       List<UTF8String> cells = splitter.cells;
       String cause = splitter.cause != null ? splitter.cause : unusable;
-      if (cause == null && cells.size() != width) cause = cells.size() + " cells, and the header has " + width;
+      if (cause == null && cells.size() != width)
+        cause = cells.size() + " cells, and the header has " + width;
       Object[] values = new Object[columns.length];
       for (int i = 0; i < columns.length; i++) {
         values[i] =
@@ -103,6 +117,7 @@ public final class CsvFiles extends RecordFiles {
     private byte[] raw;
     private long place;
     private String cause;
+
     /** Inside of quotes that end nowhere near. */
     private boolean open;
 

@@ -20,7 +20,10 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
-/** Single records of files that queries read, for the dead letters. Their place is the file and a number that only its format knows. */
+/**
+ * Single records of files that queries read, for the dead letters. Their place is the file and a
+ * number that only its format knows.
+ */
 public final class FileRecords {
   private static final Map<String, Map<String, String>> OPTIONS = new ConcurrentHashMap<>();
 
@@ -36,7 +39,10 @@ public final class FileRecords {
     return place.indexOf('/') >= 0;
   }
 
-  /** The bytes of a file's records, of Parquet as JSON; a file that is gone has none: the dead letter then is the place and the cause. */
+  /**
+   * The bytes of a file's records, of Parquet as JSON; a file that is gone has none: the dead
+   * letter then is the place and the cause.
+   */
   public static Map<Long, byte[]> fetch(String file, Collection<Long> offsets) {
     Map<Long, byte[]> found = new HashMap<>();
     Map<String, String> options = options(file);
@@ -61,7 +67,8 @@ public final class FileRecords {
     return null;
   }
 
-  private static void rows(SparkSession session, String file, Collection<Long> offsets, Map<Long, byte[]> found) {
+  private static void rows(
+      SparkSession session, String file, Collection<Long> offsets, Map<Long, byte[]> found) {
     Column place = col("_metadata.row_index");
     try {
       Dataset<Row> rows = session.read().parquet(file).where(place.isin(offsets.toArray()));
@@ -73,13 +80,22 @@ public final class FileRecords {
     }
   }
 
-  private static void texts(Configuration hadoop, String file, Collection<Long> offsets, Map<String, String> options, Map<Long, byte[]> found)
+  private static void texts(
+      Configuration hadoop,
+      String file,
+      Collection<Long> offsets,
+      Map<String, String> options,
+      Map<Long, byte[]> found)
       throws IOException {
     boolean csv = options.get("format").equals(CsvFiles.class.getName());
     try (RecordFiles.Opened opened = RecordFiles.open(new Path(URI.create(file)), hadoop)) {
       for (long offset : new TreeSet<>(offsets)) {
         Bytes bytes = opened.at(offset);
-        found.put(offset, csv ? CsvFiles.record(bytes, options.get("delimiter").charAt(0)) : LineFiles.record(bytes));
+        found.put(
+            offset,
+            csv
+                ? CsvFiles.record(bytes, options.get("delimiter").charAt(0))
+                : LineFiles.record(bytes));
       }
     }
   }

@@ -34,8 +34,9 @@ import scala.reflect.ClassTag$;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Text files of records, for Spark's file source, which lacks one thing: where in the file a record is. Spark decides which files are
- * read and in which batch; a record's place is its file and the byte it begins at.
+ * Text files of records, for Spark's file source, which lacks one thing: where in the file a record
+ * is. Spark decides which files are read and in which batch; a record's place is its file and the
+ * byte it begins at.
  */
 public abstract class RecordFiles implements FileFormat, Serializable {
   private static final String ZSTD = ".zst";
@@ -47,7 +48,8 @@ public abstract class RecordFiles implements FileFormat, Serializable {
   }
 
   /** Of the records that begin at {@code bytes.position()} and before {@code end}. */
-  abstract Records records(Bytes bytes, long end, StructType columns, Map<String, String> options) throws IOException;
+  abstract Records records(Bytes bytes, long end, StructType columns, Map<String, String> options)
+      throws IOException;
 
   /** Whether a record can be told from its middle. */
   abstract boolean cuttable();
@@ -58,12 +60,14 @@ public abstract class RecordFiles implements FileFormat, Serializable {
   }
 
   @Override
-  public Option<StructType> inferSchema(SparkSession session, Map<String, String> options, Seq<FileStatus> files) {
+  public Option<StructType> inferSchema(
+      SparkSession session, Map<String, String> options, Seq<FileStatus> files) {
     return Option.empty();
   }
 
   @Override
-  public OutputWriterFactory prepareWrite(SparkSession session, Job job, Map<String, String> options, StructType schema) {
+  public OutputWriterFactory prepareWrite(
+      SparkSession session, Job job, Map<String, String> options, StructType schema) {
     throw new UnsupportedOperationException("read only");
   }
 
@@ -77,7 +81,11 @@ public abstract class RecordFiles implements FileFormat, Serializable {
       Map<String, String> options,
       Configuration hadoop) {
     Broadcast<SerializableConfiguration> configuration =
-        session.sparkContext().broadcast(new SerializableConfiguration(hadoop), ClassTag$.MODULE$.apply(SerializableConfiguration.class));
+        session
+            .sparkContext()
+            .broadcast(
+                new SerializableConfiguration(hadoop),
+                ClassTag$.MODULE$.apply(SerializableConfiguration.class));
     return new Open(this, requiredSchema, options, configuration);
   }
 
@@ -99,7 +107,8 @@ public abstract class RecordFiles implements FileFormat, Serializable {
     }
   }
 
-  private static InputStream unpacked(InputStream plain, Path path, Configuration configuration) throws IOException {
+  private static InputStream unpacked(InputStream plain, Path path, Configuration configuration)
+      throws IOException {
     // Hadoop's own codec wants its native library.
     if (path.getName().endsWith(ZSTD)) return new ZstdInputStreamNoFinalizer(plain);
     CompressionCodec codec = codec(path, configuration);
@@ -138,7 +147,8 @@ public abstract class RecordFiles implements FileFormat, Serializable {
     }
   }
 
-  private static final class Open extends AbstractFunction1<PartitionedFile, Iterator<InternalRow>> implements Serializable {
+  private static final class Open extends AbstractFunction1<PartitionedFile, Iterator<InternalRow>>
+      implements Serializable {
     private static final long serialVersionUID = 1L;
 
     private final RecordFiles format;
@@ -146,7 +156,11 @@ public abstract class RecordFiles implements FileFormat, Serializable {
     private final Map<String, String> options;
     private final Broadcast<SerializableConfiguration> configuration;
 
-    private Open(RecordFiles format, StructType columns, Map<String, String> options, Broadcast<SerializableConfiguration> configuration) {
+    private Open(
+        RecordFiles format,
+        StructType columns,
+        Map<String, String> options,
+        Broadcast<SerializableConfiguration> configuration) {
       this.format = format;
       this.columns = columns;
       this.options = options;
@@ -160,7 +174,12 @@ public abstract class RecordFiles implements FileFormat, Serializable {
         Opened opened = open(file.toPath(), hadoop);
         closeWithTask(opened);
         boolean whole = opened.unpacked != null;
-        return new Rows(format.records(opened.from(file.start()), whole ? Long.MAX_VALUE : file.start() + file.length(), columns, options));
+        return new Rows(
+            format.records(
+                opened.from(file.start()),
+                whole ? Long.MAX_VALUE : file.start() + file.length(),
+                columns,
+                options));
       } catch (IOException e) {
         throw new UncheckedIOException(e);
       }

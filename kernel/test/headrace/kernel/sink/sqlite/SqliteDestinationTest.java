@@ -74,7 +74,11 @@ class SqliteDestinationTest {
 
   private SqliteDestination table(String mark, String table, StructType row, List<String> key) {
     Context context = new Context("a sink", 0, mark, row.json(), key);
-    return (SqliteDestination) Destinations.make("sqlite.SqliteDestination", context, Map.of("file", file, "table", table, "create", true));
+    return (SqliteDestination)
+        Destinations.make(
+            "sqlite.SqliteDestination",
+            context,
+            Map.of("file", file, "table", table, "create", true));
   }
 
   private SqliteDestination destination() {
