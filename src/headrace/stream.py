@@ -11,7 +11,8 @@ from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration
 from headrace.plan.format import Format
 from headrace.plan.joins import On
-from headrace.plan.nodes import AsOf, Delivery, Emit, How, Late, Node, Sink, Window
+from headrace.plan.nodes import AsOf, Delivery, How, Node, Sink
+from headrace.plan.windows import Emit, Late, Window
 
 if TYPE_CHECKING:
     from headrace.app import App

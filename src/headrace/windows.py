@@ -8,7 +8,7 @@ from headrace.errors import PlanError, Where
 from headrace.plan import checks, spelling
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration, micros
-from headrace.plan.nodes import Every, Window
+from headrace.plan.windows import Every, Window
 
 Unit = Literal["day", "week", "month"]
 _DAY = 86_400_000_000

@@ -1,4 +1,4 @@
-"""Names of internal topics and descriptions of state, as they were: a checkpoint and a topic outlive the code that made them."""
+"""Names of internal topics and descriptions of state, as they were: checkpoints and topics outlive the code that made them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def every_other_verb(app: hr.App) -> None:
     clock = hr.device_clock(occurred="at", sent="at", max_skew="1 day")
     events = app.stream("devices", schema=EVENTS, time=clock, lateness="1 minute", bad="skip", max_ahead="1 hour")
     words = events.explode("split(k, ' ')", name="word").with_columns(twice="doubled(v)").dedupe("word", "v", within="1 hour")
-    steps = words.key_by("word", day="date(at)").window(hr.cumulating("day", every="1 hour"), late="fail").agg(n="count(*)")
+    steps = words.key_by("word", d="date(at)").window(hr.cumulating("day", every="1 hour"), late="fail").agg(n="count(*)")
     steps.merge(steps.apply(lambda frame: frame)).key_by("word").agg(n="max(n)").to("most")
     ticks = words.key_by("word").window(hr.tumbling("1 hour", offset="5 minutes"), emit=hr.every("1 minute"))
     ticks.agg(n="count(*)").key_by("word").window(hr.tumbling("1 day"), emit="all").agg(n="sum(n)").to("days")
@@ -141,11 +141,11 @@ AS_BEFORE: dict[str, list[str]] = {
         "  aggregate n=sum(count) by k over sliding 10 minutes, final of headrace.shop.f655ddff8bd4",
     ],
     "every_other_verb": [
-        "headrace.shop.4ffa99ae220b (update): devices -> headrace.shop.4ffa99ae220b",
+        "headrace.shop.38d581e505b0 (update): devices -> headrace.shop.38d581e505b0",
         "  dedupe word=split(k, ' '), v within 1 hour of devices",
-        "  aggregate n=count(*) by word=split(k, ' '), day=date(at) over cumulating each day in UTC every 1 hour, final of devices",
-        "most (update): headrace.shop.4ffa99ae220b -> most",
-        "  aggregate n=max(n) by word of headrace.shop.4ffa99ae220b",
+        "  aggregate n=count(*) by word=split(k, ' '), d=date(at) over cumulating each day in UTC every 1 hour, final of devices",  # noqa: E501
+        "most (update): headrace.shop.38d581e505b0 -> most",
+        "  aggregate n=max(n) by word of headrace.shop.38d581e505b0",
         "days (update): devices -> days",
         "  dedupe word=split(k, ' '), v within 1 hour of devices",
         "  aggregate n=count(*) by word=split(k, ' ') over tumbling 1 hour offset 5 minutes, every 1 minute of devices",

@@ -6,20 +6,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypedDict
 
 from headrace.errors import Where
 from headrace.formats.json import Json
 from headrace.formats.text import Text
+from headrace.plan.clocks import Clock, Device, Moment, Ours
 from headrace.plan.format import Format
 from headrace.plan.schema import Fields
+from headrace.plan.source import Source
+from headrace.plan.windows import Emit, Late, Window
 
 Kind = Literal["stream", "table"]
-Late = Literal["drop", "divert", "fail"]
-Unit = Literal["seconds", "millis", "micros"]
 Bad = Literal["dead", "skip", "fail"]
 How = Literal["inner", "left", "right", "full"]
 AsOf = Literal["arrival", "event_time"]
@@ -45,66 +45,6 @@ class Udf:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Times in microseconds. Tumbling: every == size; hopping: any other `every`; session: `size` is the gap.
-
-    Calendar windows have a unit and a zone; `size` is what they have at most. Cumulating ones have them if they start over
-    each day, week or month, and `every` is their step.
-    """
-
-    kind: Literal["tumbling", "hopping", "session", "sliding", "calendar", "cumulating"]
-    size: int
-    every: int
-    offset: int = 0
-    unit: Literal["day", "week", "month"] | None = None
-    zone: str = "UTC"
-
-
-@dataclass(frozen=True, slots=True)
-class Every:
-    """Results at each multiple of the interval, in microseconds of event time."""
-
-    interval: int
-
-
-Emit = Literal["updates", "final", "all"] | Every
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A column that says a time: a timestamp, a number of `unit`s since 1970, or ISO text, in `zone` if it says none itself."""
-
-    column: str
-    unit: Unit | None = None
-    zone: str = "UTC"
-
-
-@dataclass(frozen=True, slots=True)
-class Device:
-    """The clock of a device, corrected by what it says when it sends: occurred + (received - sent)."""
-
-    occurred: Moment
-    sent: Moment
-    received: Moment | None
-    max_skew: int | None
-
-
-class Ours(Enum):
-    """A clock that is not the event's own.
-
-    The record's timestamp, whoever set it; the same, set by the log; when it is processed.
-    """
-
-    LOG = "the log"
-    APPEND = "the log's clock"
-    PROCESSING = "processing"
-
-
-Clock = Moment | Device | Ours
-"""Where an event's time comes from."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Node:
     where: Where = field(compare=False)
@@ -116,66 +56,25 @@ class _Node:
     lateness: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Feed:
-    """A service that fills a topic: `reader` is where its records come from, and `name` what its position is stored under."""
+class Head(TypedDict):
+    """What every node has, as the arguments of its class: `Filter(**head, …)`, in which a misspelt one is a type error."""
 
-    name: str
-    topic: str
-    reader: object
     where: Where
+    udfs: tuple[Udf, ...]
+    columns: tuple[str, ...]
+    hidden: tuple[str, ...]
+    key: tuple[str, ...]
+    kind: Kind
+    lateness: int | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Source:
-    """Where records come from; the values that `hr.sources` makes."""
+class Changed(TypedDict, total=False):
+    """What a node does not pass on as it is."""
 
-    @property
-    def label(self) -> str:
-        """As it is drawn and named in progress, errors and state. No secret is in it."""
-        raise NotImplementedError
-
-    @property
-    def title(self) -> str:
-        """As a sentence says it: the topic 'trades'."""
-        raise NotImplementedError
-
-    def check(self, read: Read) -> None:
-        """Refuses what can't be read this way, at the user's line."""
-
-    def reads(self, topic: str) -> bool:
-        """Whether what a query writes to this topic is read here."""
-        return False
-
-    @property
-    def feeds(self) -> Feed | None:
-        """What fills the topic that is read here, if something beside the queries does."""
-        return None
-
-    @property
-    def hidden(self) -> tuple[str, ...]:
-        """Columns that it has besides those of every source."""
-        return ()
-
-    @property
-    def format(self) -> Format | None:
-        """How its records are written, where it is the source that says so."""
-        return None
-
-    @property
-    def in_batches(self) -> bool:
-        """Whether it can be read in batches only, not in real-time mode."""
-        return False
-
-    @property
-    def skips(self) -> str | None:
-        """What a run that starts over does not read again, if it does not read all that is there."""
-        return None
-
-    @property
-    def known_as(self) -> tuple[object, object]:
-        """What stands for it in the names of internal topics, which must never change: what is read, and from where on."""
-        raise NotImplementedError
+    columns: tuple[str, ...]
+    hidden: tuple[str, ...]
+    key: tuple[str, ...]
+    kind: Kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,6 +219,8 @@ class Lookup(_Node):
     as_of: AsOf
     history: int
     with_version: bool
+    base: Node | None = field(default=None, compare=False, metadata=ADDED)
+    """What both sides are derived from, one row of each at a time: it is read once for both."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -433,8 +334,51 @@ def inputs(node: Node) -> tuple[Node, ...]:
             return (node.left, node.right)
         case Lookup():
             return (node.stream, node.table)
-        case _:
+        case (
+            Filter()
+            | Project()
+            | Explode()
+            | Apply()
+            | Dedupe()
+            | KeyBy()
+            | Aggregate()
+            | TooLate()
+            | AsTable()
+            | Changes()
+            | TableAggregate()
+            | Cut()
+        ):
             return (node.input,)
+
+
+def over(node: Node, sources: Sequence[Node]) -> Node:
+    """The node over other inputs; itself, if they are the same."""
+    if all(new is old for new, old in zip(sources, inputs(node), strict=True)):
+        return node
+    match node:
+        case Read():
+            return node
+        case Merge():
+            return replace(node, inputs=tuple(sources))
+        case Join() | TableJoin():
+            return replace(node, left=sources[0], right=sources[1])
+        case Lookup():
+            return replace(node, stream=sources[0], table=sources[1])
+        case (
+            Filter()
+            | Project()
+            | Explode()
+            | Apply()
+            | Dedupe()
+            | KeyBy()
+            | Aggregate()
+            | TooLate()
+            | AsTable()
+            | Changes()
+            | TableAggregate()
+            | Cut()
+        ):
+            return replace(node, input=sources[0])
 
 
 def query(node: Node) -> tuple[Node, ...]:
@@ -454,3 +398,8 @@ def walk(node: Node, *, beyond: bool = True) -> tuple[Node, ...]:
 
     visit(node)
     return tuple(seen.values())
+
+
+def reads(node: Node) -> tuple[Read, ...]:
+    """The sources it rests on."""
+    return tuple(each for each in walk(node) if isinstance(each, Read))

@@ -22,7 +22,7 @@ from pyspark.sql.types import StructField, StructType
 
 from headrace.broker.records import DeadLetter
 from headrace.errors import PlanError, RunError
-from headrace.plan.nodes import Window
+from headrace.plan.windows import Window
 
 JavaError = Py4JError
 GONE = (Py4JNetworkError, ConnectionRefusedError, ConnectionResetError)

@@ -7,7 +7,8 @@ from pyspark.sql import functions as F
 
 from headrace.broker.client import Connection
 from headrace.config import Config
-from headrace.plan.nodes import Read, Source
+from headrace.plan.nodes import Read
+from headrace.plan.source import Source
 from headrace.sources.custom import Custom
 from headrace.sources.files import Files
 from headrace.sources.kafka import Kafka
