@@ -39,7 +39,7 @@ def test_a_new_node_is_a_type_error_in_each_fact_and_in_what_compiles_it(tmp_pat
     shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("_kernel", "__pycache__"))
     nodes = copy / "plan" / "nodes.py"
     novel = "class Novel(_Node):\n    input: Node\n\n\n@dataclass(frozen=True, kw_only=True)\n"
-    text = nodes.read_text().replace("class Filter(_Node):", f"{novel}class Filter(_Node):")
+    text = nodes.read_text().replace("class Filter(_Over):", f"{novel}class Filter(_Over):")
     nodes.write_text(text.replace("\nNode = (\n    Read\n", "\nNode = (\n    Read\n    | Novel\n"))
     (tmp_path / "pyproject.toml").write_text('[tool.pyright]\ntypeCheckingMode = "strict"\npythonVersion = "3.11"\n')
     places = ("plan/nodes.py", "plan/traits.py", "plan/columns.py", "spark/compile.py", "spark/shared.py")

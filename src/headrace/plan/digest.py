@@ -21,7 +21,7 @@ def _text(value: Any) -> str:
     if isinstance(value, Read):
         return "Source" + _text(tuple(_read(value)))
     if is_dataclass(value):
-        return type(value).__name__ + _text(tuple(getattr(value, part.name) for part in fields(value) if _told(value, part)))
+        return type(value).__name__ + _text(tuple(getattr(value, part.name) for part in fields(value) if _counts(value, part)))
     return getattr(value, "__name__", None) or repr(value)
 
 
@@ -33,11 +33,11 @@ def _read(node: Read) -> Iterator[Any]:
             yield read
         elif part.name == "format":
             yield node.format.name
-        elif _told(node, part):
+        elif _counts(node, part):
             yield getattr(node, part.name)
         if part.name == "bad":
             yield start
 
 
-def _told(value: Any, part: Field[Any]) -> bool:
+def _counts(value: Any, part: Field[Any]) -> bool:
     return part.name != "where" and not ("added" in part.metadata and getattr(value, part.name) == part.default)

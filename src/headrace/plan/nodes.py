@@ -112,27 +112,30 @@ class Read(_Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filter(_Node):
+class _Over(_Node):
+    """A node with one input."""
+
     input: Node
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter(_Over):
     condition: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Project(_Node):
-    input: Node
+class Project(_Over):
     items: Named
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explode(_Node):
-    input: Node
+class Explode(_Over):
     name: str
     expression: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Apply(_Node):
-    input: Node
+class Apply(_Over):
     function: Callable[..., Any]
 
 
@@ -142,20 +145,18 @@ class Merge(_Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dedupe(_Node):
-    input: Node
+class Dedupe(_Over):
     by: tuple[str, ...]
     within: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeyBy(_Node):
-    input: Node
+class KeyBy(_Over):
+    """The key of what follows."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Aggregate(_Node):
-    input: Node
+class Aggregate(_Over):
     aggregates: Named
     window: Window | None
     emit: Emit
@@ -175,10 +176,9 @@ class Aggregate(_Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TooLate(_Node):
+class TooLate(_Over):
     """The events that came too late for windows of an aggregate, once for each window."""
 
-    input: Node
     window: Window
 
 
@@ -194,18 +194,15 @@ class Join(_Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AsTable(_Node):
+class AsTable(_Over):
     """The newest event of each key, by `version` (a column) or by time."""
 
-    input: Node
     version: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Changes(_Node):
+class Changes(_Over):
     """A table's changes as events: the key, op, before, after."""
-
-    input: Node
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,18 +232,15 @@ class TableJoin(_Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableAggregate(_Node):
+class TableAggregate(_Over):
     """Aggregates over the rows of a table that are equal in the key's columns."""
 
-    input: Node
     aggregates: Named
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cut(_Node):
+class Cut(_Over):
     """Goes through a topic of its own, because Spark can't go on in the same query."""
-
-    input: Node
 
 
 Node = (
@@ -334,20 +328,7 @@ def inputs(node: Node) -> tuple[Node, ...]:
             return (node.left, node.right)
         case Lookup():
             return (node.stream, node.table)
-        case (
-            Filter()
-            | Project()
-            | Explode()
-            | Apply()
-            | Dedupe()
-            | KeyBy()
-            | Aggregate()
-            | TooLate()
-            | AsTable()
-            | Changes()
-            | TableAggregate()
-            | Cut()
-        ):
+        case _Over():
             return (node.input,)
 
 
@@ -364,20 +345,7 @@ def over(node: Node, sources: Sequence[Node]) -> Node:
             return replace(node, left=sources[0], right=sources[1])
         case Lookup():
             return replace(node, stream=sources[0], table=sources[1])
-        case (
-            Filter()
-            | Project()
-            | Explode()
-            | Apply()
-            | Dedupe()
-            | KeyBy()
-            | Aggregate()
-            | TooLate()
-            | AsTable()
-            | Changes()
-            | TableAggregate()
-            | Cut()
-        ):
+        case _Over():
             return replace(node, input=sources[0])
 
 

@@ -1,4 +1,4 @@
-"""A plan -> a DataFrame: one fold, one match. What Spark refuses is told at the user's line."""
+"""A plan -> a DataFrame: one fold, one match. What Spark refuses is raised at the user's line."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def compile(
     `clock` is what the names of the query's clocks begin with, if another run of it is in the same Spark. `written` has the
     rows of topics that other queries of the application write; of those that are not in it, the types are found out.
     """
-    places = any(isinstance(node, Changes) for node in walk(spec.node))
+    places = any(traits.of(node).steps == "record" for node in walk(spec.node))
     kernel = Kernel(spec.mode, at_once=realtime, places=places)
     ends = (spec.node, *(write.node for write in spec.late))
     newest = spec.paced or sum(source.lateness is not None for source in spec.sources) > 1
