@@ -33,7 +33,7 @@ def windows(keyed: hr.Stream, window: Window, emit: Emit | None) -> None:
 def nodes(node: Node, where: Where) -> None:
     Filter(**checks.same(node, where), input=node, condition="true")
     KeyBy(**checks.same(node, where, key=("k",)), input=node)
-    KeyBy(**checks.same(node, where, keys=("k",)), input=node)  # pyright: ignore[reportCallIssue]
-    KeyBy(**checks.same(node, where, key="k"), input=node)  # pyright: ignore[reportArgumentType]
+    checks.same(node, where, keys=("k",))  # pyright: ignore[reportCallIssue]
+    checks.same(node, where, key="k")  # pyright: ignore[reportArgumentType]
     Filter(**checks.same(node, where), input=node, conditions="true")  # pyright: ignore[reportCallIssue]
     Filter(**checks.same(node, where), input=node)  # pyright: ignore[reportCallIssue]
