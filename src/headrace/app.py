@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from headrace.errors import PlanError
@@ -174,9 +174,10 @@ class App:
         delivery: Delivery,
         format: str | Format | None,
         key_format: str | Format | None,
+        headers: Mapping[str, str] | None,
         site: CallSite,
     ) -> None:
-        write = written(node, to, name, delivery, format, key_format, site.where)
+        write = written(node, to, name, delivery, format, key_format, headers, site)
         for other in self._writes:
             if other.label == write.label:
                 what = f"the topic {to!r}" if isinstance(to, str) else write.label

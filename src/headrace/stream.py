@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from headrace.errors import PlanError
@@ -195,15 +195,16 @@ class Stream:
         delivery: Delivery = "exactly_once",
         format: str | Format | None = None,
         key_format: str | Format | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Writes to a topic, or to one of `hr.sinks`, exactly once.
 
         `name` names the query and its state; the default is the name of the topic or sink. With delivery="at_least_once" a
         topic may get rows twice after a crash, but readers need not wait for transactions. `format` is how the records of
         a topic are written, and `key_format` how their keys are: one of `hr.formats` or its name. The defaults are "json" and
-        "text".
+        "text". `headers` adds headers to the records of a topic: names and expressions, text or bytes, none where it is null.
         """
-        self._app._write(self._node, to, name, delivery, format, key_format, call_site())  # pyright: ignore[reportPrivateUsage]
+        self._app._write(self._node, to, name, delivery, format, key_format, headers, call_site())  # pyright: ignore[reportPrivateUsage]
 
     def _next(self, node: Node) -> Stream:
         return Stream(self._app, node)

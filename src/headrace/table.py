@@ -98,12 +98,13 @@ class Table:
         delivery: Delivery = "exactly_once",
         format: str | Format | None = None,
         key_format: str | Format | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Writes every change to a topic, with the table's key as the record's key; a deleted row has no value.
 
         Or to one of `hr.sinks`, where a row replaces the one of its key. The rest is as in `Stream.to`.
         """
-        self._app._write(self._node, to, name, delivery, format, key_format, call_site())  # pyright: ignore[reportPrivateUsage]
+        self._app._write(self._node, to, name, delivery, format, key_format, headers, call_site())  # pyright: ignore[reportPrivateUsage]
 
     def __repr__(self) -> str:
         return f"<Table of {', '.join(self.columns)} by {', '.join(self.key) or 'nothing'}>"

@@ -115,6 +115,10 @@ def compile(
     inputs = Inputs(spec, _paced(read, spec, clock) if spec.paced else read, dict(written or {}), now, newest, *found)
     rows, *lates = _rows(ends, inputs, kernel)
     rows = Guard.of(spec.node, *found or [None]).whole(rows, holdable.nul_characters(spec, rows))
+    if spec.headers:
+        texts = [F.expr(text) for _, text in spec.headers]
+        rows, values = Guard.of(spec.node, *found or [None]).expressions(rows, texts, ())
+        rows = encode.with_headers(rows, [name for name, _ in spec.headers], values)
     counted = rows.where(jvm.emit(rows.sparkSession))
     compiled = Compiled(spec, counted, tuple(lates), tuple(kernel.layouts), tuple(kernel.types), *found or [None])
     records = compiled.records
