@@ -59,8 +59,8 @@ class App:
 
         `time` is the column of the event's time or a clock (the default is the record's timestamp in the log), and `lateness`
         is how far behind the newest event an event may be and still count. An event whose time is more than `max_ahead` in
-        the future is a bad record. After `idle_after` without records the stream no longer holds back others that it is read
-        with; after `close_after` without records from any topic of the query, open windows are closed. `bad` says what happens
+        the future is a bad record. After `idle_after` without records the stream no longer holds back others in the same
+        query; after `close_after` without records from any topic of the query, open windows are closed. `bad` says what happens
         to a bad record: "dead" keeps it, with its cause, in the application's dead-letter topic, "skip" counts it, "fail"
         stops the run and names it. `start` is where the first run starts in a topic: see `hr.sources.kafka`.
         """
@@ -163,7 +163,7 @@ class App:
         return launch(self, until=until, mode=mode, flags=flags, display=Silent() if quiet else None, on_event=on_event)
 
     def _read(self, node: Read) -> Read:
-        """The same can be declared again with other options; declared again as it was, it is the same source."""
+        """The same topic can be declared again with other options; with the same options it is the same source."""
         return self._sources.setdefault(node, node)
 
     def _write(

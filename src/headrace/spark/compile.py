@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from headrace import extras
 from headrace.errors import PlanError
 from headrace.plan import traits
 from headrace.plan.nodes import (
@@ -40,7 +41,7 @@ from headrace.plan.nodes import (
 from headrace.plan.order import waves
 from headrace.plan.queries import QuerySpec
 from headrace.plan.traits import StepSize, of_record
-from headrace.spark import account, encode, functions, holdable, joins, jvm, shared, tables, windows
+from headrace.spark import account, encode, holdable, joins, jvm, shared, tables, windows
 from headrace.spark.columns import column
 from headrace.spark.decode import ADVANCE, decode, fields_of
 from headrace.spark.encode import Encoding
@@ -240,7 +241,7 @@ class _Built:
 
     def add(self, node: Node) -> None:
         if node.udfs:
-            functions.register(self._session(inputs(node)[0]), node.udfs, node.where)
+            _register(self._session(inputs(node)[0]), node)
         if node.kind == "stream":
             self.frames[id(node)] = self._frame(node)
         elif (raw := self._raw(node)) is not None:
@@ -415,6 +416,13 @@ def _dedupe(node: Dedupe, frame: DataFrame) -> DataFrame:
     remembered = frame.select(*others, windows.timed(F.col(TIME), node.within))
     deduped = remembered.dropDuplicatesWithinWatermark(list(node.by))
     return deduped.select(*others, windows.timed(F.col(TIME), node.lateness or 0))
+
+
+def _register(spark: SparkSession, node: Node) -> None:
+    extras.require("pandas", "Python functions", where=node.where)
+    from headrace.spark import functions  # imports pandas
+
+    functions.register(spark, node.udfs, node.where)
 
 
 def explain(e: PySparkException) -> str:
