@@ -12,10 +12,19 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.classic.SparkSession;
 
 /**
- * The destinations of one query's run. A batch goes to each destination that does not have it; those that have it are passed over, and the batch
- * is still computed to its end, because its state has to be.
+ * The destinations of one run of a query, each written exactly once a batch.
  *
- * <p>Known by a name, so that nothing of it (addresses, passwords) is an option of the query, where it could be shown.
+ * <pre>
+ * begin:   for each destination: fence earlier runs, read its mark; refuse it if it does not fit the checkpoint or what it confirmed
+ * open:    for each destination: if its mark covers the batch, skip it; else open a transaction, and let tasks write
+ * commit:  for each open destination, one after the other: commit rows, dead letters and mark together
+ *          write what they confirmed to the checkpoint
+ * abort:   abort the open ones
+ * </pre>
+ *
+ * <p>A batch that all destinations skip is still computed: state needs it. A crash between two commits leaves the first with the batch,
+ * and the replay skips that one. The run is registered under a name, so that no address or password is an option of the query, where it
+ * could be shown.
  */
 public final class Destinations {
   private static final Map<String, Destinations> KNOWN = new ConcurrentHashMap<>();
@@ -107,17 +116,17 @@ public final class Destinations {
   }
 
   /**
-   * Asks every destination what it has, and refuses one that does not fit the checkpoint. To be called before the query starts.
+   * Reads every destination's mark, and refuses one that does not fit the checkpoint. Called before the query starts.
    *
    * @param location the checkpoint's
    * @return what a person should know: the caches that have lost something
    */
   public static List<String> begin(String name, String location, SparkSession spark) {
-    return named(name).begin(Confirmed.at(location, spark.sessionState().newHadoopConf()));
+    return named(name).compare(Confirmed.at(location, spark.sessionState().newHadoopConf()));
   }
 
-  /** Of the one name, py4j has to find the static method: this one is not public. */
-  List<String> begin(Confirmed known) {
+  /** As {@link #begin}, under a name of its own: py4j calls whichever method of a name it finds first. */
+  public List<String> compare(Confirmed known) {
     confirmed = known;
     List<String> notes = new ArrayList<>();
     for (int i = 0; i < marks.length; i++) {
