@@ -6,7 +6,6 @@ from headrace import formats, sinks, sources
 from headrace.app import App
 from headrace.clocks import device_clock, event_time, log_append_time, processing_time, record_time
 from headrace.errors import HeadraceError
-from headrace.keyed import KeyedStream
 from headrace.runtime.handle import Run
 from headrace.secrets import secret
 from headrace.stream import Stream
@@ -18,7 +17,6 @@ from headrace.windows import calendar, cumulating, every, hopping, session, slid
 __all__ = [
     "App",
     "HeadraceError",
-    "KeyedStream",
     "Run",
     "Stream",
     "Table",

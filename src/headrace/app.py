@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Literal
 from headrace.errors import PlanError
 from headrace.plan import build, checks, draw, habits, spelling, tables
 from headrace.plan.callsite import CallSite, call_site
+from headrace.plan.clocks import Clock
 from headrace.plan.durations import Duration
 from headrace.plan.format import Format
-from headrace.plan.nodes import Bad, Clock, Delivery, Node, Read, Source, Write
+from headrace.plan.nodes import Bad, Delivery, Node, Read, Write
 from headrace.plan.queries import QuerySpec, queries, written
 from headrace.plan.schema import Schema
 from headrace.plan.sink import Sink
+from headrace.plan.source import Source
 from headrace.sources.kafka import StartArgument, kafka
 from headrace.stream import Stream
 from headrace.table import Table

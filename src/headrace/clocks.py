@@ -5,8 +5,8 @@ from __future__ import annotations
 from headrace.errors import PlanError
 from headrace.plan import checks, spelling
 from headrace.plan.callsite import call_site
+from headrace.plan.clocks import Clock, Device, Moment, Ours, Unit
 from headrace.plan.durations import Duration, micros
-from headrace.plan.nodes import Clock, Device, Moment, Ours, Unit
 
 
 @spelling.arguments

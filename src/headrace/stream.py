@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from headrace.errors import PlanError
 from headrace.plan import build, habits, joins, spelling, tables
@@ -11,13 +11,14 @@ from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration
 from headrace.plan.format import Format
 from headrace.plan.joins import On
-from headrace.plan.nodes import AsOf, Delivery, Emit, How, Late, Node, Window
+from headrace.plan.nodes import AsOf, Delivery, How, Node
 from headrace.plan.sink import Sink
+from headrace.plan.windows import Emit, Every, FinalWindow, Late, UpdatingWindow, Window
 
 if TYPE_CHECKING:
     from headrace.app import App
-    from headrace.keyed import KeyedStream, WindowedStream
     from headrace.table import Table
+    from headrace.windowed import WindowedStream
 
 
 @spelling.facade("a stream", habits.STREAM)
@@ -121,15 +122,51 @@ class Stream:
         """Keeps the first of the events that are equal in these columns; `within` bounds how long they are remembered."""
         return self._next(build.dedupe(self._node, columns, within, call_site()))
 
-    def key_by(self, *columns: str, **named: str) -> KeyedStream:
-        """Keys the stream by these columns, or by named expressions: `key_by("symbol", day="date(at)")`."""
-        from headrace.keyed import KeyedStream
+    def key_by(self, *columns: str, **named: str) -> Stream:
+        """Keys the stream by these columns, or by named expressions: `key_by("symbol", day="date(at)")`.
 
-        return KeyedStream(self._app, build.key_by(self._node, columns, named, call_site()))
+        Aggregates and windows are then per key, and the key is the key of what it writes.
+        """
+        return self._next(build.key_by(self._node, columns, named, call_site()))
+
+    @overload
+    def window(
+        self,
+        window: Window,
+        *,
+        emit: Literal["updates", "all"],
+        late: Late = "drop",
+        close_after: Duration | None = None,
+    ) -> WindowedStream[Table]: ...
+
+    @overload
+    def window(
+        self,
+        window: Window,
+        *,
+        emit: Literal["final"] | Every,
+        late: Late = "drop",
+        close_after: Duration | None = None,
+    ) -> WindowedStream[Stream]: ...
+
+    @overload
+    def window(
+        self, window: UpdatingWindow, *, emit: None = None, late: Late = "drop", close_after: Duration | None = None
+    ) -> WindowedStream[Table]: ...
+
+    @overload
+    def window(
+        self, window: FinalWindow, *, emit: None = None, late: Late = "drop", close_after: Duration | None = None
+    ) -> WindowedStream[Stream]: ...
+
+    @overload
+    def window(
+        self, window: Window, *, emit: Emit | None = None, late: Late = "drop", close_after: Duration | None = None
+    ) -> WindowedStream[Table | Stream]: ...
 
     def window(
         self, window: Window, *, emit: Emit | None = None, late: Late = "drop", close_after: Duration | None = None
-    ) -> WindowedStream:
+    ) -> WindowedStream[Any]:
         """Windows over the stream, or over each key of a keyed one; then `agg` or `count`.
 
         `emit` says when results are emitted: "updates" (whenever one changes), "final" (once, when no event can arrive any
@@ -137,7 +174,7 @@ class Stream:
         it, "divert" sends it to `windowed.late`, "fail" stops the run. `close_after` closes these windows after that long
         without records; the default is the stream's.
         """
-        from headrace.keyed import WindowedStream
+        from headrace.windowed import WindowedStream
 
         return WindowedStream(self._app, build.windowed(self._node, window, emit, late, close_after, call_site()))
 
@@ -171,9 +208,8 @@ class Stream:
         self._app._write(self._node, to, name, delivery, format, key_format, headers, call_site())  # pyright: ignore[reportPrivateUsage]
 
     def _next(self, node: Node) -> Stream:
-        from headrace.keyed import KeyedStream
-
-        return KeyedStream(self._app, node) if node.key else Stream(self._app, node)
+        return Stream(self._app, node)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {', '.join(self.columns)}>"
+        by = f" by {', '.join(self.key)}" if self.key else ""
+        return f"<Stream of {', '.join(self.columns)}{by}>"

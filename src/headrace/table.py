@@ -87,9 +87,9 @@ class Table:
 
     def changes(self) -> Stream:
         """A stream of the changes: the key's columns, `op` ("insert", "update", "delete"), the rows `before` and `after`."""
-        from headrace.keyed import KeyedStream
+        from headrace.stream import Stream
 
-        return KeyedStream(self._app, tables.changes(self._node, call_site()))
+        return Stream(self._app, tables.changes(self._node, call_site()))
 
     def to(
         self,

@@ -67,15 +67,14 @@ def test_the_python_of_a_page_runs_and_its_apps_compile_and_its_tests_pass(page:
 def compiled(app: hr.App) -> None:
     """As headrace.runtime.check does, in the session of the tests."""
     from headrace.spark import jvm
-    from headrace.spark.compile import compile
+    from headrace.spark.compile import compile_all
     from headrace.spark.read import memory
     from headrace.testing.driver import spark
 
     log = uuid.uuid4().hex
     jvm.memory_log_create(spark(), log)
     try:
-        for query in app.queries():
-            compile(query, lambda source: memory.read(spark(), source, log))
+        compile_all(app.queries(), lambda source: memory.read(spark(), source, log))
     finally:
         jvm.memory_log_drop(spark(), log)
 

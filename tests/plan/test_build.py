@@ -467,7 +467,9 @@ def test_columns_key_and_kind_are_known_without_spark() -> None:
     assert isinstance(table, hr.Table)
     assert table.columns == ("symbol", "window_start", "window_end", "total", "final")
     assert table.key == ("symbol", "window_start")
-    assert isinstance(windowed(trades()), hr.KeyedStream)
+    final = windowed(trades())
+    assert isinstance(final, hr.Stream)
+    assert final.key == ("symbol", "window_start")
     assert trades().explode("tags", name="tag").columns[-1] == "tag"
 
 

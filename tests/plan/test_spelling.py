@@ -13,9 +13,9 @@ import pytest
 
 import headrace as hr
 from headrace.errors import ArgumentError, PlanError, UnknownName
-from headrace.keyed import WindowedStream
 from headrace.plan import habits
 from headrace.table import KeyedTable
+from headrace.windowed import WindowedStream
 
 SCHEMA = "symbol string, price double, at timestamp"
 

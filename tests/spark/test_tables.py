@@ -494,6 +494,6 @@ def test_blocks_are_made_by_an_operator_of_the_kernel_and_in_real_time_by_spark(
         return capsys.readouterr().out
 
     batches, realtime = plan(realtime=False), plan(realtime=True)
-    assert batches.count("Table headrace_gather(") == realtime.count("Generate headrace_gather(") == 2
-    assert batches.count("Table headrace_scatter(") == realtime.count("Generate headrace_scatter(") == 1
+    assert batches.count("Block headrace_gather(") == realtime.count("Generate headrace_gather(") == 2
+    assert batches.count("Block headrace_scatter(") == realtime.count("Generate headrace_scatter(") == 1
     assert "Generate" not in batches

@@ -8,8 +8,9 @@ from typing import Any
 
 from headrace import formats
 from headrace.errors import PlanError, Where
-from headrace.plan import checks, cuts, expressions, schema, silence
+from headrace.plan import checks, cuts, expressions, schema, silence, traits
 from headrace.plan.callsite import CallSite
+from headrace.plan.clocks import Clock, Device, Moment, Ours
 from headrace.plan.durations import Duration, micros
 from headrace.plan.format import Format
 from headrace.plan.nodes import (
@@ -19,28 +20,20 @@ from headrace.plan.nodes import (
     Aggregate,
     Apply,
     Bad,
-    Clock,
     Dedupe,
-    Device,
-    Emit,
-    Every,
     Explode,
     Filter,
-    Join,
     KeyBy,
-    Late,
     Merge,
-    Moment,
     Node,
-    Ours,
     Project,
     Read,
-    Source,
     TooLate,
-    Window,
     query,
 )
 from headrace.plan.schema import Schema
+from headrace.plan.source import Source
+from headrace.plan.windows import Emit, Every, Late, Window
 
 WINDOW_COLUMNS = ("window_start", "window_end")
 _TIMESTAMPS = ("timestamp", "timestamp_ltz")
@@ -174,7 +167,7 @@ def _moment(moment: Moment, types: Mapping[str, str], what: str, where: Where) -
 def filter(node: Node, condition: str, site: CallSite) -> Filter:
     node = cuts.changing(node, site)
     udfs = checks.check(node, [condition], site)
-    return Filter(**checks.same(node, site, udfs), input=node, condition=condition)
+    return Filter(**checks.same(node, site.where, udfs), input=node, condition=condition)
 
 
 def select(node: Node, columns: Iterable[str], named: Mapping[str, str], site: CallSite) -> Project:
@@ -205,7 +198,7 @@ def explode(node: Node, expression: str, name: str, site: CallSite) -> Explode:
     udfs = checks.check(node, [expression], site)
     columns = (*(column for column in node.columns if column != name), name)
     return Explode(
-        **checks.same(node, site, udfs, columns=checks.named_well(columns, site.where)),
+        **checks.same(node, site.where, udfs, columns=checks.named_well(columns, site.where)),
         input=node,
         name=name,
         expression=expression,
@@ -261,7 +254,7 @@ def split(node: Node, conditions: Sequence[str], site: CallSite) -> tuple[Filter
         parts.append(" and ".join([*before, f"(({condition}) is true)"]))
         before.append(f"(({condition}) is not true)")
     parts.append(" and ".join(before))
-    return tuple(Filter(**checks.same(node, site, udfs), input=node, condition=part) for part in parts)
+    return tuple(Filter(**checks.same(node, site.where, udfs), input=node, condition=part) for part in parts)
 
 
 def dedupe(node: Node, columns: Sequence[str], within: Duration | None, site: CallSite) -> Dedupe:
@@ -277,7 +270,7 @@ def dedupe(node: Node, columns: Sequence[str], within: Duration | None, site: Ca
             fix='add lateness="10 seconds" to the stream',
         )
     bound = None if within is None else micros(within, what="within", where=site.where)
-    return Dedupe(**checks.same(node, site), input=node, by=by, within=bound)
+    return Dedupe(**checks.same(node, site.where), input=node, by=by, within=bound)
 
 
 def key_by(node: Node, columns: Sequence[str], named: Mapping[str, str], site: CallSite) -> KeyBy:
@@ -286,7 +279,7 @@ def key_by(node: Node, columns: Sequence[str], named: Mapping[str, str], site: C
     key = (*columns, *named)
     if not key:
         raise PlanError("key_by() needs a column", where=site.where, fix='write key_by("symbol")')
-    return KeyBy(**checks.same(base, site, key=key), input=base)
+    return KeyBy(**checks.same(base, site.where, key=key), input=base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +300,7 @@ def windowed(
     if close_after is not None and node.lateness is None:
         raise _no_lateness("close_after", site.where)
     own = None if close_after is None else micros(close_after, what="close_after", where=site.where)
-    if chosen == "updates" and any(isinstance(below, Aggregate | Join) for below in query(node)):
+    if chosen == "updates" and any(traits.of(below).ends for below in query(node)):
         # Those emit rows at the end only, this one whenever they change: Spark does not do both in one query.
         node = cuts.cut(node, site)
     (node,) = cuts.apart((node,), site, silence.of_streams(node) if own is None else own)
@@ -329,7 +322,7 @@ def _emit(node: Node, window: Window, emit: Emit | None, late: Late, site: CallS
     if emit is not None and not isinstance(emit, Every):
         checks.one_of("emit", emit, ("updates", "final", "all"), where)
     checks.one_of("late", late, ("drop", "divert", "fail"), where)
-    if late != "drop" and any(isinstance(below, Join) for below in query(node)):
+    if late != "drop" and any(traits.of(below).overdue for below in query(node)):
         raise PlanError(
             "late= is not supported after a join of streams",
             where=where,
@@ -378,7 +371,7 @@ def aggregate(over: Node | Windowed, aggregates: Mapping[str, str], site: CallSi
         raise PlanError("agg() got no aggregates", where=where, fix='write agg(total="sum(price)", n="count(*)")')
     checks.no_table(node, "an aggregate", where)
     udfs = checks.check(node, aggregates.values(), site)
-    if window is None and any(isinstance(below, Aggregate | Join) for below in query(node)):
+    if window is None and any(traits.of(below).ends for below in query(node)):
         node = cuts.cut(node, site)
     extra = (*WINDOW_COLUMNS, "final") if window else ()
     for name in aggregates:
@@ -416,7 +409,7 @@ def too_late(over: Windowed, site: CallSite) -> TooLate:
             fix='write window(..., late="divert")',
         )
     columns = checks.named_well((*node.columns, *WINDOW_COLUMNS, "late_by"), site.where)
-    return TooLate(**checks.same(node, site, columns=columns, hidden=(TIME,)), input=node, window=over.window)
+    return TooLate(**checks.same(node, site.where, columns=columns, hidden=(TIME,)), input=node, window=over.window)
 
 
 def _project(node: Node, items: tuple[tuple[str, str], ...], site: CallSite) -> Project:
@@ -431,4 +424,4 @@ def _project(node: Node, items: tuple[tuple[str, str], ...], site: CallSite) -> 
             f"a table's key can't be changed: {', '.join(changed)}", where=site.where, fix="give the column another name"
         )
     key = () if lost else node.key
-    return Project(**checks.same(node, site, udfs, columns=names, key=key), input=node, items=items)
+    return Project(**checks.same(node, site.where, udfs, columns=names, key=key), input=node, items=items)

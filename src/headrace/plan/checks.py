@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Unpack
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from headrace.errors import PlanError, Where
 from headrace.plan import columns, expressions, functions
 from headrace.plan.callsite import CallSite
-from headrace.plan.nodes import Node, Read, Udf, walk
+from headrace.plan.nodes import Changed, Head, Node, Read, Udf, reads
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,180}")
@@ -33,18 +33,17 @@ def topic(name: object, where: Where) -> str:
     return name
 
 
-def same(node: Node, site: CallSite, udfs: tuple[Udf, ...] = (), **changed: Any) -> dict[str, Any]:
-    """What a node passes on from its input, but for what it changes."""
-    return {
-        "where": site.where,
-        "udfs": udfs,
-        "columns": node.columns,
-        "hidden": node.hidden,
-        "key": node.key,
-        "kind": node.kind,
-        "lateness": node.lateness,
-        **changed,
-    }
+def same(node: Node, where: Where, udfs: tuple[Udf, ...] = (), **changed: Unpack[Changed]) -> Head:
+    """What a node passes on to the next, but for what that one changes."""
+    return Head(
+        where=where,
+        udfs=udfs,
+        columns=changed.get("columns", node.columns),
+        hidden=changed.get("hidden", node.hidden),
+        key=changed.get("key", node.key),
+        kind=changed.get("kind", node.kind),
+        lateness=node.lateness,
+    )
 
 
 def check(node: Node, texts: Iterable[str], site: CallSite) -> tuple[Udf, ...]:
@@ -149,7 +148,6 @@ def zone(name: object, where: Where) -> str:
 
 
 def title(node: Node) -> str:
-    sources = [source for source in walk(node) if isinstance(source, Read)]
     if isinstance(node, Read):
         return f"the {node.kind} {node.label!r}"
-    return f"the {node.kind} derived from {' and '.join(repr(source.label) for source in sources)}"
+    return f"the {node.kind} derived from {' and '.join(repr(source.label) for source in reads(node))}"

@@ -9,31 +9,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from headrace.plan import durations
-from headrace.plan.nodes import (
-    Aggregate,
-    Apply,
-    AsTable,
-    Changes,
-    Cut,
-    Dedupe,
-    Explode,
-    Filter,
-    Join,
-    KeyBy,
-    Lookup,
-    Merge,
-    Node,
-    Ours,
-    Project,
-    Read,
-    TableAggregate,
-    TableJoin,
-    TooLate,
-    inputs,
-    walk,
-)
-from headrace.plan.queries import QuerySpec, clock_text, emit_text, pairs_text, state_shape, window_text
+from headrace.plan import traits
+from headrace.plan.nodes import Node, inputs, walk
+from headrace.plan.queries import QuerySpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +82,7 @@ def model(app: str, specs: Sequence[QuerySpec]) -> Topology:
 def _again(spec: QuerySpec, earlier: Sequence[QuerySpec]) -> tuple[tuple[str, str], ...]:
     found: dict[str, str] = {}
     for node in walk(spec.node):
-        shape = state_shape(node)
+        shape = traits.state(node)
         other = next((other.name for other in earlier if shape in other.state and node in walk(other.node)), None)
         if shape is not None and other is not None:
             found[shape] = other
@@ -182,7 +160,7 @@ def html(topology: Topology) -> str:
 
 
 def _box(node: Node, sources: tuple[str, ...]) -> Box:
-    op, text = _words(node)
+    op, text = traits.drawn(node)
     return Box(
         id=_digest(op, text, *sources),
         op=op,
@@ -193,61 +171,6 @@ def _box(node: Node, sources: tuple[str, ...]) -> Box:
         inputs=sources,
         where=_place(node.where.file, node.where.line),
     )
-
-
-def _words(node: Node) -> tuple[str, str]:
-    match node:
-        case Read():
-            time = f", time {clock_text(node.clock)}" if node.clock is not Ours.LOG else ""
-            late = f", lateness {durations.text(node.lateness)}" if node.lateness is not None else ""
-            by = f", table by {', '.join(node.key)}" if node.kind == "table" else ""
-            version = f", version {node.version}" if node.version else ""
-            return node.source.noun, f"{node.label} ({node.format.name}{by}{version}{time}{late}{_silence(node.close_after)})"
-        case Filter():
-            return "where", node.condition
-        case Project():
-            kept = [name if expression in (name, f"`{name}`") else f"{expression} as {name}" for name, expression in node.items]
-            return "select", ", ".join(kept)
-        case Explode():
-            return "explode", f"{node.expression} as {node.name}"
-        case Apply():
-            return "apply", getattr(node.function, "__name__", "function")
-        case Merge():
-            return "merge", ""
-        case Join():
-            return "join", f"{node.how} on {', '.join(node.on)} within {durations.text(node.within)}"
-        case Dedupe():
-            bound = f" within {durations.text(node.within)}" if node.within is not None else ""
-            return "dedupe", ", ".join(node.by) + bound
-        case KeyBy():
-            return "key by", ", ".join(node.key)
-        case AsTable():
-            return "as table", f"by {', '.join(node.key)}" + (f", version {node.version}" if node.version else "")
-        case Changes():
-            return "changes", ""
-        case Lookup():
-            kept = f" for {durations.text(node.history)}" if node.as_of == "event_time" else ""
-            return "join table", f"{node.how} on {pairs_text(node.on)} as of {node.as_of.replace('_', ' ')}{kept}"
-        case TableJoin():
-            return "join tables", f"{node.how} on {pairs_text(node.on)}"
-        case TableAggregate():
-            what = ", ".join(f"{expression} as {name}" for name, expression in node.aggregates)
-            return "aggregate table", what + (f" by {', '.join(node.key)}" if node.key else "")
-        case Cut():
-            return "cut", ""
-        case TooLate():
-            return "late", f"for {window_text(node.window)}"
-        case Aggregate():
-            what = ", ".join(f"{expression} as {name}" for name, expression in node.aggregates)
-            return (
-                ("window", f"{window_text(node.window)}, emit {emit_text(node.emit)}{_silence(node.close_after)}: {what}")
-                if node.window
-                else ("aggregate", what)
-            )
-
-
-def _silence(close_after: int | None) -> str:
-    return f", closed after {durations.text(close_after)} of silence" if close_after is not None else ""
 
 
 def _digest(*parts: str) -> str:

@@ -6,21 +6,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypedDict
 
 from headrace.errors import Where
 from headrace.formats.json import Json
 from headrace.formats.text import Text
+from headrace.plan.clocks import Clock, Device, Moment, Ours
 from headrace.plan.format import Format
 from headrace.plan.schema import Fields
 from headrace.plan.sink import Sink
+from headrace.plan.source import Source
+from headrace.plan.windows import Emit, Late, Window
 
 Kind = Literal["stream", "table"]
-Late = Literal["drop", "divert", "fail"]
-Unit = Literal["seconds", "millis", "micros"]
 Bad = Literal["dead", "skip", "fail"]
 How = Literal["inner", "left", "right", "full"]
 AsOf = Literal["arrival", "event_time"]
@@ -48,66 +48,6 @@ class Udf:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Times in microseconds. Tumbling: every == size; hopping: any other `every`; session: `size` is the gap.
-
-    Calendar windows have a unit and a zone; `size` is what they have at most. Cumulating ones have them if they start over
-    each day, week or month, and `every` is their step.
-    """
-
-    kind: Literal["tumbling", "hopping", "session", "sliding", "calendar", "cumulating"]
-    size: int
-    every: int
-    offset: int = 0
-    unit: Literal["day", "week", "month"] | None = None
-    zone: str = "UTC"
-
-
-@dataclass(frozen=True, slots=True)
-class Every:
-    """Results at each multiple of the interval, in microseconds of event time."""
-
-    interval: int
-
-
-Emit = Literal["updates", "final", "all"] | Every
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A column that says a time: a timestamp, a number of `unit`s since 1970, or ISO text, in `zone` if it says none itself."""
-
-    column: str
-    unit: Unit | None = None
-    zone: str = "UTC"
-
-
-@dataclass(frozen=True, slots=True)
-class Device:
-    """The clock of a device, corrected by what it says when it sends: occurred + (received - sent)."""
-
-    occurred: Moment
-    sent: Moment
-    received: Moment | None
-    max_skew: int | None
-
-
-class Ours(Enum):
-    """A clock that is not the event's own.
-
-    The record's timestamp, whoever set it; the same, set by the log; when it is processed.
-    """
-
-    LOG = "the log"
-    APPEND = "the log's clock"
-    PROCESSING = "processing"
-
-
-Clock = Moment | Device | Ours
-"""Where an event's time comes from."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Node:
     where: Where = field(compare=False)
@@ -119,85 +59,25 @@ class _Node:
     lateness: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Feed:
-    """A service that fills a topic: `reader` is where its records come from, and `name` what its position is stored under."""
+class Head(TypedDict):
+    """What every node has, as the arguments of its class: `Filter(**head, …)`, in which a misspelt one is a type error."""
 
-    name: str
-    topic: str
-    reader: object
     where: Where
+    udfs: tuple[Udf, ...]
+    columns: tuple[str, ...]
+    hidden: tuple[str, ...]
+    key: tuple[str, ...]
+    kind: Kind
+    lateness: int | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Source:
-    """Where records come from; the values that `hr.sources` makes."""
+class Changed(TypedDict, total=False):
+    """What a node does not pass on as it is."""
 
-    @property
-    def label(self) -> str:
-        """As it is drawn and named in progress, errors and state. No secret is in it."""
-        raise NotImplementedError
-
-    @property
-    def noun(self) -> str:
-        """What it is, in the drawing of a plan."""
-        raise NotImplementedError
-
-    @property
-    def title(self) -> str:
-        """As a sentence says it: the topic 'trades'."""
-        raise NotImplementedError
-
-    @property
-    def identity(self) -> str:
-        """What a checkpoint is of: another one of the same label is another source."""
-        return self.label
-
-    @property
-    def places(self) -> str:
-        """A regular expression, of Python and of Java: what `_topic` of its records is."""
-        raise NotImplementedError
-
-    def place(self, topic: str, partition: int, offset: int) -> tuple[str, str]:
-        """Where a record is, in words, and the command that shows it."""
-        raise NotImplementedError
-
-    def check(self, read: Read) -> None:
-        """Refuses what can't be read this way, at the user's line."""
-
-    def reads(self, topic: str) -> bool:
-        """Whether what a query writes to this topic is read here."""
-        return False
-
-    @property
-    def feeds(self) -> Feed | None:
-        """What fills the topic that is read here, if something beside the queries does."""
-        return None
-
-    @property
-    def hidden(self) -> tuple[str, ...]:
-        """Columns that it has besides those of every source."""
-        return ()
-
-    @property
-    def format(self) -> Format | None:
-        """How its records are written, where it is the source that says so."""
-        return None
-
-    @property
-    def in_batches(self) -> bool:
-        """Whether it can be read in batches only, not in real-time mode."""
-        return False
-
-    @property
-    def skips(self) -> str | None:
-        """What a run that starts over does not read again, if it does not read all that is there."""
-        return None
-
-    @property
-    def known_as(self) -> tuple[object, object]:
-        """What stands for it in the names of internal topics, which must never change: what is read, and from where on."""
-        raise NotImplementedError
+    columns: tuple[str, ...]
+    hidden: tuple[str, ...]
+    key: tuple[str, ...]
+    kind: Kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,27 +115,30 @@ class Read(_Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filter(_Node):
+class _Over(_Node):
+    """A node with one input."""
+
     input: Node
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter(_Over):
     condition: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Project(_Node):
-    input: Node
+class Project(_Over):
     items: Named
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explode(_Node):
-    input: Node
+class Explode(_Over):
     name: str
     expression: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Apply(_Node):
-    input: Node
+class Apply(_Over):
     function: Callable[..., Any]
 
 
@@ -265,20 +148,18 @@ class Merge(_Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dedupe(_Node):
-    input: Node
+class Dedupe(_Over):
     by: tuple[str, ...]
     within: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeyBy(_Node):
-    input: Node
+class KeyBy(_Over):
+    """The key of what follows."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Aggregate(_Node):
-    input: Node
+class Aggregate(_Over):
     aggregates: Named
     window: Window | None
     emit: Emit
@@ -298,10 +179,9 @@ class Aggregate(_Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TooLate(_Node):
+class TooLate(_Over):
     """The events that came too late for windows of an aggregate, once for each window."""
 
-    input: Node
     window: Window
 
 
@@ -317,18 +197,15 @@ class Join(_Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AsTable(_Node):
+class AsTable(_Over):
     """The newest event of each key, by `version` (a column) or by time."""
 
-    input: Node
     version: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Changes(_Node):
+class Changes(_Over):
     """A table's changes as events: the key, op, before, after."""
-
-    input: Node
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -342,6 +219,8 @@ class Lookup(_Node):
     as_of: AsOf
     history: int
     with_version: bool
+    base: Node | None = field(default=None, compare=False, metadata=ADDED)
+    """What both sides are derived from, one row of each at a time: it is read once for both."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -356,18 +235,15 @@ class TableJoin(_Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableAggregate(_Node):
+class TableAggregate(_Over):
     """Aggregates over the rows of a table that are equal in the key's columns."""
 
-    input: Node
     aggregates: Named
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cut(_Node):
+class Cut(_Over):
     """Goes through a topic of its own, because Spark can't go on in the same query."""
-
-    input: Node
 
 
 Node = (
@@ -425,8 +301,25 @@ def inputs(node: Node) -> tuple[Node, ...]:
             return (node.left, node.right)
         case Lookup():
             return (node.stream, node.table)
-        case _:
+        case _Over():
             return (node.input,)
+
+
+def over(node: Node, sources: Sequence[Node]) -> Node:
+    """The node over other inputs; itself, if they are the same."""
+    if all(new is old for new, old in zip(sources, inputs(node), strict=True)):
+        return node
+    match node:
+        case Read():
+            return node
+        case Merge():
+            return replace(node, inputs=tuple(sources))
+        case Join() | TableJoin():
+            return replace(node, left=sources[0], right=sources[1])
+        case Lookup():
+            return replace(node, stream=sources[0], table=sources[1])
+        case _Over():
+            return replace(node, input=sources[0])
 
 
 def query(node: Node) -> tuple[Node, ...]:
@@ -446,3 +339,8 @@ def walk(node: Node, *, beyond: bool = True) -> tuple[Node, ...]:
 
     visit(node)
     return tuple(seen.values())
+
+
+def reads(node: Node) -> tuple[Read, ...]:
+    """The sources it rests on."""
+    return tuple(each for each in walk(node) if isinstance(each, Read))

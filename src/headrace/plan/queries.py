@@ -6,47 +6,19 @@ import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from headrace import formats
 from headrace.errors import PlanError, Where
 from headrace.formats.json import Json
 from headrace.formats.text import Text
-from headrace.plan import checks, durations, silence
+from headrace.plan import checks, silence, traits
 from headrace.plan.callsite import CallSite
-from headrace.plan.cuts import uncut
 from headrace.plan.format import Format
-from headrace.plan.nodes import (
-    Aggregate,
-    AsTable,
-    Changes,
-    Clock,
-    Dedupe,
-    Delivery,
-    Device,
-    Emit,
-    Every,
-    Explode,
-    Feed,
-    Filter,
-    Join,
-    KeyBy,
-    Lookup,
-    Moment,
-    Named,
-    Node,
-    Project,
-    Read,
-    TableAggregate,
-    TableJoin,
-    TooLate,
-    Udf,
-    Window,
-    Write,
-    walk,
-)
-from headrace.plan.schema import quoted
+from headrace.plan.nodes import Delivery, Named, Node, Read, TooLate, Udf, Write, reads, walk
+from headrace.plan.rewrites import late, rewritten
 from headrace.plan.sink import Destination, Outbox, PythonWriter, Sink, SparkWriter
+from headrace.plan.source import Feed
 
 if TYPE_CHECKING:
     from headrace.effects.effect import Effect
@@ -64,7 +36,7 @@ class QuerySpec:
     app: str
     name: str
     node: Node
-    mode: Literal["append", "update"]
+    mode: traits.Mode
     to: tuple[str | Sink, ...]
     """Topics, by name, and sinks."""
     sources: tuple[Read, ...]
@@ -258,26 +230,26 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
     if not writes:
         raise PlanError(f"the application {app!r} writes nothing", where=where, fix='end a stream or a table with .to("topic")')
     _one_function_a_name(writes)
-    parts = {part.label: part for write in writes for part in uncut(app, write)}
+    parts = rewritten(app, writes)
     groups: list[list[Write]] = []
-    lates = [write for write in parts.values() if _late(write) is not None]
-    for write in parts.values():
-        if write in lates:
+    lates = [(write, missed) for write in parts if (missed := late.of(write)) is not None]
+    for write in parts:
+        if late.of(write) is not None:
             continue
         group = next((group for group in groups if _together(group, write)), None)
         if group is None:
             groups.append([write])
         else:
             group.append(write)
-    for write in parts.values():
-        if any(isinstance(node, Read) and node.source.reads(write.label) for node in walk(write.node)):
+    for write in parts:
+        if any(read.source.reads(write.label) for read in reads(write.node)):
             raise PlanError(
                 f"the topic {write.to!r} would be read and written in an endless loop",
                 where=write.where,
                 fix="write another topic",
             )
-    _one_feed_a_topic(parts.values())
-    _one_sink_a_writer(parts.values())
+    _one_feed_a_topic(parts)
+    _one_sink_a_writer(parts)
     specs: list[QuerySpec] = []
     for group in groups:
         # A given name, or the first topic; never a counter, because state must survive edits elsewhere.
@@ -290,8 +262,8 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
                 fix="give one another name=",
             )
         specs.append(_spec(app, first, group))
-    for write in lates:
-        specs = _with_late(specs, write)
+    for write, missed in lates:
+        specs = _with_late(specs, write, missed)
     return tuple(specs)
 
 
@@ -307,25 +279,14 @@ def _written_as(write: Write) -> tuple[object, ...]:
     return write.format, write.key_format, write.headers
 
 
-def _late(write: Write) -> TooLate | None:
-    """The node, if the write is of what came too late."""
-    below = write.node
-    while write.internal and isinstance(below, Project):
-        below = below.input
-    return below if write.internal and isinstance(below, TooLate) else None
-
-
-def _with_late(specs: list[QuerySpec], write: Write) -> list[QuerySpec]:
+def _with_late(specs: list[QuerySpec], write: Write, missed: TooLate) -> list[QuerySpec]:
     """Events are late for one query: the first that has these windows says which."""
-    late = _late(write)
-    assert late is not None
     for i, spec in enumerate(specs):
-        for node in walk(spec.node):
-            if isinstance(node, Aggregate) and node.late == "divert" and (node.input, node.window) == (late.input, late.window):
-                return [*specs[:i], replace(spec, late=(*spec.late, write)), *specs[i + 1 :]]
+        if late.computes(spec.node, missed):
+            return [*specs[:i], replace(spec, late=(*spec.late, write)), *specs[i + 1 :]]
     raise PlanError(
         "these late events belong to windows that no query computes",
-        where=late.where,
+        where=missed.where,
         fix='write an aggregate of the same windows: windowed.count().to("…")',
     )
 
@@ -342,8 +303,8 @@ def _one_function_a_name(writes: Sequence[Write]) -> None:
 def _one_feed_a_topic(writes: Collection[Write]) -> None:
     """A position belongs to one reader, and what a reader fills is written by nothing else."""
     seen: dict[str, Feed] = {}
-    for node in (node for write in writes for node in walk(write.node)):
-        feed = node.source.feeds if isinstance(node, Read) else None
+    for read in (read for write in writes for read in reads(write.node)):
+        feed = read.source.feeds
         if feed is None:
             continue
         if written := next((write for write in writes if write.label == feed.topic), None):
@@ -403,11 +364,11 @@ def _spec(app: str, first: Write, group: Sequence[Write]) -> QuerySpec:
         app=app,
         name=first.name,
         node=first.node,
-        mode=_mode(nodes),
+        mode=traits.mode(nodes),
         to=tuple(write.to for write in group),
         lines=tuple(write.where for write in group),
-        sources=tuple(node for node in nodes if isinstance(node, Read)),
-        state=tuple(shape for node in nodes if (shape := state_shape(node)) is not None),
+        sources=reads(first.node),
+        state=tuple(kept for node in nodes if (kept := traits.state(node)) is not None),
         named=first.named,
         where=first.where,
         delivery=first.delivery,
@@ -415,107 +376,3 @@ def _spec(app: str, first: Write, group: Sequence[Write]) -> QuerySpec:
         key_format=records.key_format,
         headers=records.headers,
     )
-
-
-def _mode(nodes: Sequence[Node]) -> Literal["append", "update"]:
-    """Spark's joins and final windows know only append; everything else that keeps state emits updates."""
-    if any(isinstance(node, Join) or (isinstance(node, Aggregate) and node.native and node.emit == "final") for node in nodes):
-        return "append"
-    return "update" if any(isinstance(node, Aggregate | Lookup) or node.kind == "table" for node in nodes) else "append"
-
-
-def state_shape(node: Node) -> str | None:
-    """What a checkpoint must agree with, in words; None for a node that keeps nothing."""
-    match node:
-        case Aggregate():
-            what = ", ".join(f"{name}={text}" for name, text in node.aggregates)
-            by = f" by {', '.join(_defined(node.input, name) for name in node.input.key)}" if node.input.key else ""
-            over = f" over {window_text(node.window)}, {emit_text(node.emit)}" if node.window else ""
-            return f"aggregate {what}{by}{over}{_of(node)}"
-        case Join():
-            return f"join {node.how} on {', '.join(node.on)} within {durations.text(node.within)}{_of(node)}"
-        case Dedupe():
-            bound = f" within {durations.text(node.within)}" if node.within is not None else ""
-            return f"dedupe {', '.join(_defined(node.input, name) for name in node.by)}{bound}{_of(node)}"
-        case Read() if node.kind == "table":
-            return f"newest row by {', '.join(node.key)} of {node.label}{_version(node.version)}"
-        case AsTable():
-            return (
-                f"newest row by {', '.join(_defined(node.input, name) for name in node.key)}{_version(node.version)}{_of(node)}"
-            )
-        case Lookup():
-            history = f" for {durations.text(node.history)}" if node.as_of == "event_time" else ""
-            # What its tables are computed from waits for the watermark: state that other readers of them do not have.
-            waits = " in order of time" if history and _computed(node.table) else ""
-            return f"lookup {node.how} on {pairs_text(node.on)} as of {node.as_of.replace('_', ' ')}{history}{waits}{_of(node)}"
-        case TableJoin():
-            return f"table join {node.how} on {pairs_text(node.on)}{_of(node)}"
-        case TableAggregate():
-            what = ", ".join(f"{name}={text}" for name, text in node.aggregates)
-            by = f" by {', '.join(_defined(node.input, name) for name in node.key)}" if node.key else ""
-            return f"table aggregate {what}{by}{_of(node)}"
-        case _:
-            return None
-
-
-def _computed(table: Node) -> bool:
-    while isinstance(table, Filter | Project):
-        table = table.input
-    return isinstance(table, TableJoin | TableAggregate)
-
-
-def pairs_text(pairs: Sequence[tuple[str, str]]) -> str:
-    return ", ".join(mine if mine == theirs else f"{mine} = {theirs}" for mine, theirs in pairs)
-
-
-def _version(version: str | None) -> str:
-    return f", version {version}" if version else ""
-
-
-def _of(node: Node) -> str:
-    return " of " + ", ".join(dict.fromkeys(source.label for source in walk(node) if isinstance(source, Read)))
-
-
-def _defined(node: Node, name: str) -> str:
-    """A column with the expression that made it: the same name with another content is another key."""
-    while isinstance(node, Filter | Project | Dedupe | KeyBy | AsTable | Changes):
-        if isinstance(node, Project):
-            text = dict(node.items).get(name, name)
-            if text not in (name, quoted(name)):
-                return f"{name}={text}"
-        node = node.input
-    return f"{name}={node.expression}" if isinstance(node, Explode) and node.name == name else name
-
-
-def window_text(window: Window) -> str:
-    match window.kind:
-        case "tumbling":
-            text = f"tumbling {durations.text(window.size)}"
-        case "hopping":
-            text = f"hopping {durations.text(window.size)} every {durations.text(window.every)}"
-        case "session":
-            text = f"session gap {durations.text(window.size)}"
-        case "sliding":
-            text = f"sliding {durations.text(window.size)}"
-        case "calendar":
-            text = f"each {window.unit} in {window.zone}"
-        case "cumulating":
-            period = f"each {window.unit} in {window.zone}" if window.unit else durations.text(window.size)
-            text = f"cumulating {period} every {durations.text(window.every)}"
-    return text + (f" offset {durations.text(window.offset)}" if window.offset else "")
-
-
-def emit_text(emit: Emit) -> str:
-    return f"every {durations.text(emit.interval)}" if isinstance(emit, Every) else emit
-
-
-def clock_text(clock: Clock) -> str:
-    match clock:
-        case Moment():
-            unit = f" in {clock.unit}" if clock.unit else ""
-            return clock.column + unit + (f" in {clock.zone}" if clock.zone != "UTC" else "")
-        case Device():
-            received = clock_text(clock.received) if clock.received else "the log's time"
-            return f"{clock_text(clock.occurred)} + {received} - {clock_text(clock.sent)}"
-        case _:
-            return f"of {clock.value}"

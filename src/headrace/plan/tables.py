@@ -29,7 +29,7 @@ def as_table(node: Node, key: str | Sequence[str] | None, version: str | None, s
         checks.exist(node, (version,), site.where)
     elif TIME not in node.hidden:
         raise PlanError("these events have no time", where=site.where, fix="name the column that says which is newer: version=")
-    return AsTable(**checks.same(node, site, key=names, kind="table", hidden=(TIME,)), input=node, version=version)
+    return AsTable(**checks.same(node, site.where, key=names, kind="table", hidden=(TIME,)), input=node, version=version)
 
 
 def changes(node: Node, site: CallSite) -> Changes:
@@ -40,7 +40,7 @@ def changes(node: Node, site: CallSite) -> Changes:
             where=site.where,
             fix="rename the key's column",
         )
-    return Changes(**checks.same(node, site, kind="stream", columns=(*node.key, *CHANGE)), input=node)
+    return Changes(**checks.same(node, site.where, kind="stream", columns=(*node.key, *CHANGE)), input=node)
 
 
 def aggregate(

@@ -8,7 +8,7 @@ from headrace.app import App
 from headrace.config import Config
 from headrace.plan.queries import QuerySpec
 from headrace.spark import jvm
-from headrace.spark.compile import compile
+from headrace.spark.compile import compile_all
 from headrace.spark.read import memory
 from headrace.spark.session import session
 
@@ -20,8 +20,7 @@ def check(app: App, config: Config) -> tuple[QuerySpec, ...]:
     log = uuid.uuid4().hex
     jvm.memory_log_create(spark, log)
     try:
-        for spec in specs:
-            compile(spec, lambda source: memory.read(spark, source, log))
+        compile_all(specs, lambda source: memory.read(spark, source, log))
     finally:
         jvm.memory_log_drop(spark, log)
     return specs

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from headrace.errors import BadRecord, RunError, SourceError, StateError, Where
-from headrace.plan import durations
-from headrace.plan.nodes import Aggregate, Apply, Explode, Filter, Node, Project, Read, TableAggregate, walk
+from headrace.plan import durations, traits
+from headrace.plan.nodes import Apply, Read, walk
 from headrace.plan.queries import QuerySpec
 from headrace.runtime.state import recreated, repair_command, reset_command
 from headrace.spark.jvm import Failure
@@ -210,7 +210,7 @@ def cache_note(text: str, spec: QuerySpec) -> str:
 
 
 def _late(end: int, watermark: int, spec: QuerySpec) -> RunError:
-    window = next((node for node in walk(spec.node) if isinstance(node, Aggregate) and node.late == "fail"), spec)
+    window = next((node for node in walk(spec.node) if traits.of(node).late == "fail"), spec)
     moment = datetime.fromtimestamp(end / 1e6, UTC).isoformat(sep=" ", timespec="milliseconds").removesuffix("+00:00")
     return RunError(
         f"query {spec.name!r}: an event came {durations.text(watermark - end)} too late for its window, which ended {moment}",
@@ -242,29 +242,15 @@ def _line(failure: Failure, spec: QuerySpec) -> Where:
     nodes = walk(spec.node)
     for fragment in failure.fragments:
         for node in nodes:
-            if any(fragment in text for text in _texts(node)):
+            if any(fragment in text for text in traits.of(node).texts):
                 return node.where
     if "ARITHMETIC_OVERFLOW" in failure.condition:
         # Only what adds up does not say where it stands.
         for node in nodes:
-            if isinstance(node, Aggregate | TableAggregate) and any("sum" in text or "avg" in text for text in _texts(node)):
+            if traits.of(node).keeps and any("sum" in text or "avg" in text for text in traits.of(node).texts):
                 return node.where
     if failure.python is not None:
         for node in nodes:
             if any(udf.name in failure.text for udf in node.udfs):
                 return node.where
     return spec.where
-
-
-def _texts(node: Node) -> tuple[str, ...]:
-    match node:
-        case Filter():
-            return (node.condition,)
-        case Project():
-            return tuple(text for _, text in node.items)
-        case Explode():
-            return (node.expression,)
-        case Aggregate() | TableAggregate():
-            return tuple(text for _, text in node.aggregates)
-        case _:
-            return ()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from headrace.plan.nodes import Aggregate, Every, Join, Node, Read, walk
+from headrace.plan import traits
+from headrace.plan.nodes import Read
 from headrace.plan.queries import QuerySpec
 from headrace.runtime.progress import Batch
 
@@ -18,7 +19,7 @@ class Pace:
         self._sources = [source for source in spec.sources if source.lateness is not None]
         self._names = {source: spec.label(source) for source in self._sources}
         self._close_after = spec.close_after
-        self._reach = reach(spec.node)
+        self._reach = traits.reach(spec.node)
         self.newest: dict[str, int] = {}
         """The latest event times of the sources."""
         self._heard = dict.fromkeys(self._names.values(), now)
@@ -81,19 +82,3 @@ class Pace:
 def still_open(paces: Iterable[tuple[QuerySpec, Pace]]) -> set[str]:
     """The topics to which queries may still write without an event. They are not quiet."""
     return {topic for spec, pace in paces if pace.open for topic in spec.writes}
-
-
-def reach(node: Node) -> int:
-    """How long after an event's time something may still wait for it."""
-    # A watermark is in whole milliseconds: a pulse counts from the last one before it.
-    total = _MILLI
-    for each in walk(node):
-        match each:
-            case Aggregate() if each.window is not None:
-                total += each.window.size + (each.window.size + each.emit.interval if isinstance(each.emit, Every) else 0)
-            case Join():
-                # Spark keeps a row for a millisecond more than a partner may come, and counts in whole ones there, too.
-                total += each.within + 2 * _MILLI
-            case _:
-                pass
-    return total

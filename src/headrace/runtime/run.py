@@ -23,16 +23,16 @@ from headrace.effects import outbox
 from headrace.effects.dispatch import Dispatcher
 from headrace.errors import BrokerError, PlanError, RunError
 from headrace.gateways import service as gateways
-from headrace.plan import durations
+from headrace.plan import durations, traits
 from headrace.plan import realtime as plan_realtime
-from headrace.plan.nodes import Aggregate, Read, walk
+from headrace.plan.nodes import Read, reads, walk
+from headrace.plan.order import waves
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import display as displays
 from headrace.runtime import failures, gaps, incarnations, ownership, sharing, state
 from headrace.runtime.display import Display
 from headrace.runtime.events import BatchDone, Event, Listener, Listeners, Started, Stopped
 from headrace.runtime.handle import Run
-from headrace.runtime.order import waves
 from headrace.runtime.ownership import Lease
 from headrace.runtime.progress import Batch, Offsets, Total
 from headrace.runtime.services import Effects, Service, Services
@@ -41,7 +41,7 @@ from headrace.runtime.supervise import Clock, Job, Supervisor
 from headrace.sources.custom import Custom
 from headrace.spark import child, ends, jvm, realtime
 from headrace.spark.cluster import Cluster, cores
-from headrace.spark.compile import Compiled, compile, explain
+from headrace.spark.compile import Compiled, compile_all, explain
 from headrace.spark.read import inputs
 from headrace.spark.read.input import Input
 from headrace.spark.session import THROUGHPUT, session
@@ -318,7 +318,7 @@ class _Runner:
 
     def run(self, specs: Sequence[QuerySpec], until: Literal["now"] | None) -> Summary:
         at_once = self.mode == "realtime"
-        compiled = {spec.name: compile(spec, self._read, realtime=at_once) for spec in specs}
+        compiled = {query.spec.name: query for query in compile_all(specs, self._read, realtime=at_once)}
         layouts = {name: (query.layouts, query.types) for name, query in compiled.items()}
         jobs = [self._job(compiled[spec.name], until) for spec in specs]
         root = self.config.state
@@ -457,11 +457,11 @@ class _Runner:
     def _short_histories(self, specs: Sequence[QuerySpec], written: Collection[str]) -> Iterator[str]:
         """A window that is longer than its topic remembers can't be computed a second time."""
         for node in (node for spec in specs for node in walk(spec.node)):
-            if not isinstance(node, Aggregate) or node.window is None:
+            if (window := traits.of(node).window) is None:
                 continue
-            reads = [self._input(below) for below in walk(node) if isinstance(below, Read)]
-            for topic, kept in {name: kept for read in reads for name, kept in read.kept().items()}.items():
-                if topic not in written and node.window.size > kept * 1000:
+            opened = [self._input(read) for read in reads(node)]
+            for topic, kept in {name: kept for found in opened for name, kept in found.kept().items()}.items():
+                if topic not in written and window.size > kept * 1000:
                     yield (
                         f"the window at {node.where.file}:{node.where.line} is longer than the topic {topic!r} keeps its "
                         f"records ({durations.text(kept * 1000)}): without its state it could not be computed again\n"
@@ -590,5 +590,5 @@ def _topic_config(spec: QuerySpec) -> dict[str, str]:
     """Of a table's topic the log keeps the newest record of each key; of one by windows, as long as of any other topic."""
     if spec.node.kind != "table" or not spec.node.key:
         return {}
-    windows = any(isinstance(node, Aggregate) and node.window is not None for node in walk(spec.node))
+    windows = any(traits.of(node).window is not None for node in walk(spec.node))
     return {"cleanup.policy": "compact,delete" if windows else "compact"}

@@ -9,8 +9,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from headrace.errors import StateError
-from headrace.plan.nodes import Ours, Read
-from headrace.plan.queries import QuerySpec, clock_text
+from headrace.plan.clocks import Ours, clock_text
+from headrace.plan.nodes import Read
+from headrace.plan.queries import QuerySpec
 from headrace.spark import storage
 from headrace.spark.session import STATE
 

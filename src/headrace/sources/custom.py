@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from headrace.errors import PlanError, Where
 from headrace.plan import checks, spelling
 from headrace.plan.callsite import call_site
-from headrace.plan.nodes import Feed
+from headrace.plan.source import Feed
 from headrace.sources.kafka import Kafka
 
 Position = str | bytes | int | float | list[Any] | dict[str, Any]

@@ -16,7 +16,8 @@ from headrace.formats.parquet import Parquet
 from headrace.plan import checks, schema, spelling
 from headrace.plan.callsite import call_site
 from headrace.plan.format import Format
-from headrace.plan.nodes import Read, Source
+from headrace.plan.nodes import Read
+from headrace.plan.source import Source
 
 Kind = Literal["json", "csv", "parquet"]
 _MAGIC = re.compile(r"[*?[{]")

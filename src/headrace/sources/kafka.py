@@ -11,7 +11,8 @@ from typing import Literal, cast
 from headrace.errors import PlanError, Where
 from headrace.plan import checks, spelling
 from headrace.plan.callsite import call_site
-from headrace.plan.nodes import HEADERS, Read, Source
+from headrace.plan.nodes import HEADERS, Read
+from headrace.plan.source import Source
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NOT_OURS = r"(?!headrace\.|__)"

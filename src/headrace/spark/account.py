@@ -1,7 +1,7 @@
 """The fate of each record, noted where it happens: in the conditions of the plan (kernel: account).
 
 A record that was read is bad, taken (it reached something that keeps state, or the output), late, or filtered. That is known on
-the way in, as long as a row still is one record's: behind a `fresh` node. What comes later is no record's any more.
+the way in, as long as a row still is one record's (`traits.of_record`). What comes later is no record's any more.
 """
 
 from __future__ import annotations
@@ -9,21 +9,16 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from headrace.plan.nodes import Explode, Filter, KeyBy, Merge, Node, Project, Read, inputs
+from headrace.plan.nodes import Node
+from headrace.plan.traits import of_record
 from headrace.spark import jvm
 
 PLACE = ("_topic", "_partition", "_offset")
 
 
-def fresh(node: Node) -> bool:
-    """Whether its rows come from the log by nothing that keeps state."""
-    stateless = isinstance(node, Read | Filter | Project | Explode | KeyBy | Merge) and node.kind == "stream"
-    return stateless and all(map(fresh, inputs(node)))
-
-
 def hidden(node: Node) -> tuple[str, ...]:
     """The columns that travel along, with the place of the record as long as a row is one record's."""
-    return (*node.hidden, *(name for name in PLACE if fresh(node) and name not in node.hidden))
+    return (*node.hidden, *(name for name in PLACE if of_record(node) and name not in node.hidden))
 
 
 def read(frame: DataFrame) -> DataFrame:

@@ -8,7 +8,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from headrace.plan import durations
-from headrace.plan.nodes import LOG_TIME, Device, Moment, Ours, Read
+from headrace.plan.clocks import Device, Moment, Ours
+from headrace.plan.nodes import LOG_TIME, Read
 from headrace.plan.schema import plain
 from headrace.spark.columns import path
 

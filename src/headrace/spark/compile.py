@@ -1,9 +1,9 @@
-"""A plan -> a DataFrame: one fold, one match. What Spark refuses is told at the user's line."""
+"""A plan -> a DataFrame: one fold, one match. What Spark refuses is raised at the user's line."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from headrace import extras
 from headrace.errors import PlanError
+from headrace.plan import traits
 from headrace.plan.nodes import (
     TIME,
     Aggregate,
@@ -37,13 +38,15 @@ from headrace.plan.nodes import (
     inputs,
     walk,
 )
+from headrace.plan.order import waves
 from headrace.plan.queries import QuerySpec
-from headrace.spark import account, encode, holdable, joins, jvm, lanes, tables, windows
+from headrace.plan.traits import StepSize, of_record
+from headrace.spark import account, encode, holdable, joins, jvm, shared, tables, windows
 from headrace.spark.columns import column
 from headrace.spark.decode import ADVANCE, decode, fields_of
 from headrace.spark.encode import Encoding
 from headrace.spark.guard import Guard
-from headrace.spark.tables import Kernel, StepSize, Table
+from headrace.spark.tables import Kernel, Table
 
 Reader = Callable[[Read], DataFrame]
 _POSITION = "_position"
@@ -83,20 +86,34 @@ class Compiled:
     @property
     def row(self) -> StructType:
         """The columns that are written."""
-        return self.rows.select(*map(column, self.spec.node.columns)).schema
+        return self.written(0)
+
+    def written(self, route: int) -> StructType:
+        """The columns of one of the query's routes."""
+        rows, node = ((self.rows, self.spec.node), *zip(self.lates, (late.node for late in self.spec.late), strict=True))[route]
+        return rows.select(*map(column, node.columns)).schema
 
 
-def compile(spec: QuerySpec, read: Reader, *, realtime: bool = False, now: Column | None = None, clock: str = "") -> Compiled:
+def compile(
+    spec: QuerySpec,
+    read: Reader,
+    *,
+    realtime: bool = False,
+    now: Column | None = None,
+    clock: str = "",
+    written: Mapping[str, StructType] | None = None,
+) -> Compiled:
     """`read` gives the records of a source's topic; `now` is the time at which a record is processed.
 
-    `clock` is what the names of the query's clocks begin with, if another run of it is in the same Spark.
+    `clock` is what the names of the query's clocks begin with, if another run of it is in the same Spark. `written` has the
+    rows of topics that other queries of the application write; of those that are not in it, the types are found out.
     """
-    places = any(isinstance(node, Changes) for node in walk(spec.node))
+    places = any(traits.of(node).steps == "record" for node in walk(spec.node))
     kernel = Kernel(spec.mode, at_once=realtime, places=places)
     ends = (spec.node, *(write.node for write in spec.late))
     newest = spec.paced or sum(source.lateness is not None for source in spec.sources) > 1
     found = [] if all(source.bad != "dead" for source in spec.sources) else [jvm.DeadLetters(spec.name)]
-    inputs = Inputs(spec, _paced(read, spec, clock) if spec.paced else read, now, newest, *found)
+    inputs = Inputs(spec, _paced(read, spec, clock) if spec.paced else read, dict(written or {}), now, newest, *found)
     rows, *lates = _rows(ends, inputs, kernel)
     rows = Guard.of(spec.node, *found or [None]).whole(rows, holdable.nul_characters(spec, rows))
     if spec.headers:
@@ -117,6 +134,21 @@ def compile(spec: QuerySpec, read: Reader, *, realtime: bool = False, now: Colum
     return compiled
 
 
+def compile_all(
+    specs: Sequence[QuerySpec], read: Reader, *, realtime: bool = False, now: Column | None = None, clock: str = ""
+) -> tuple[Compiled, ...]:
+    """Each after those whose topics it reads: what they write says what the columns of these topics are."""
+    between = [source.source for spec in specs for source in spec.sources if source.origin is not None]
+    done: dict[str, Compiled] = {}
+    written: dict[str, StructType] = {}
+    for spec in (spec for wave in waves(specs) for spec in wave):
+        compiled = compile(spec, read, realtime=realtime, now=now, clock=clock, written=written)
+        done[spec.name] = compiled
+        for number, topics in enumerate(spec.routes):
+            written.update({topic: compiled.written(number) for topic in topics if any(each.reads(topic) for each in between)})
+    return tuple(done[spec.name] for spec in specs)
+
+
 def _paced(read: Reader, spec: QuerySpec, clock: str) -> Reader:
     """The records, and between them times without an event, when the query's clock is told one."""
 
@@ -132,6 +164,8 @@ class Inputs:
 
     spec: QuerySpec
     read: Reader
+    written: dict[str, StructType]
+    """The rows of topics between the queries of the application."""
     now: Column | None
     newest: bool = False
     """Whether progress has to say how far the events of each source have come."""
@@ -140,7 +174,7 @@ class Inputs:
 
 def _rows(ends: tuple[Node, ...], inputs: Inputs, kernel: Kernel) -> list[DataFrame]:
     nodes = {id(node): node for end in ends for node in walk(end)}
-    watermark = any(_needs_watermark(node) for node in nodes.values())
+    watermark = any(map(traits.needs_watermark, nodes.values()))
     built = _Built(inputs, kernel, watermark, _followed(ends, nodes.values()))
     for node in nodes.values():
         try:
@@ -151,40 +185,13 @@ def _rows(ends: tuple[Node, ...], inputs: Inputs, kernel: Kernel) -> list[DataFr
 
 
 def _followed(ends: Iterable[Node], nodes: Iterable[Node]) -> dict[int, set[StepSize]]:
-    """How finely each table is followed: to whom history counts, every version does, wherever the batches begin and end.
-
-    Where a table is written, and for a join as of arrival, it is enough to be right at the end of each batch, and quicker.
-    """
+    """How finely each table is followed, by those who read it. Where it is written, batch by batch will do."""
     steps: dict[int, set[StepSize]] = {id(end): {"batch"} for end in ends}
     for node in reversed(list(nodes)):
-        wanted = steps.setdefault(id(node), set())
-        match node:
-            case Changes():
-                steps.setdefault(id(node.input), set()).add("record")
-            case Lookup():
-                steps.setdefault(id(node.table), set()).add(_looked_up(node))
-            case _:
-                for source in inputs(node):
-                    steps.setdefault(id(source), set()).update(wanted)
+        wanted, own = steps.setdefault(id(node), set()), traits.of(node).steps
+        for source in inputs(node):
+            steps.setdefault(id(source), set()).update(wanted if own is None else {own} if source.kind == "table" else ())
     return steps
-
-
-def _looked_up(node: Lookup) -> StepSize:
-    return "moment" if node.as_of == "event_time" else "batch"
-
-
-def _needs_watermark(node: Node) -> bool:
-    match node:
-        case Aggregate():
-            return node.window is not None
-        case Dedupe():
-            return node.within is not None
-        case Lookup():
-            return node.as_of == "event_time"
-        case Join() | Apply() | TooLate():
-            return True
-        case _:
-            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +218,11 @@ class _Built:
 
     def taken(self, node: Node) -> DataFrame:
         """Its rows, for something that keeps state or writes."""
-        return account.taken(self.frame(node)) if account.fresh(node) else self.frame(node)
+        return account.taken(self.frame(node)) if of_record(node) else self.frame(node)
 
     def _timed(self, node: Node) -> DataFrame:
         """Likewise, for something that leaves out what is older than the watermark."""
-        return account.timed(self.frame(node), F.unix_micros(TIME)) if account.fresh(node) else self.frame(node)
+        return account.timed(self.frame(node), F.unix_micros(TIME)) if of_record(node) else self.frame(node)
 
     def table(self, node: Node, steps: StepSize) -> Table:
         """As upserts, if it is nothing but these; else its changes."""
@@ -263,7 +270,9 @@ class _Built:
                 return tables.filter(node, self.raw[id(node.input)], self._guard(node))
             case Project() if id(node.input) in self.raw:
                 return tables.project(node, self.raw[id(node.input)], self._guard(node))
-            case _:
+            case Filter() | Project() | TableJoin() | TableAggregate() | Aggregate() | Lookup() | Join() | Changes():
+                return None
+            case Explode() | Apply() | Merge() | Dedupe() | KeyBy() | TooLate() | Cut():
                 return None
 
     def _table(self, node: Node, steps: StepSize) -> Table | None:
@@ -279,7 +288,9 @@ class _Built:
                 return tables.join(node, left, right, self.kernel, steps)
             case TableAggregate():
                 return tables.aggregate(node, self.changes(node.input, steps), self.kernel, steps)
-            case _:
+            case Filter() | Project() | Aggregate() | Read() | AsTable() | Lookup() | Join() | Changes():
+                return None
+            case Explode() | Apply() | Merge() | Dedupe() | KeyBy() | TooLate() | Cut():
                 return None
 
     def _frame(self, node: Node) -> DataFrame:
@@ -289,7 +300,7 @@ class _Built:
                 return self._decoded(node)
             case Filter():
                 rows, (condition,) = self._guarded(node, [node.condition])
-                kept = account.filtered(rows, condition) if account.fresh(node) else rows.where(condition)
+                kept = account.filtered(rows, condition) if of_record(node) else rows.where(condition)
                 return kept if rows is frame(node.input) else kept.select(*map(column, frame(node.input).columns))
             case Project():
                 rows, results = self._guarded(node, [text for _, text in node.items])
@@ -299,7 +310,7 @@ class _Built:
             case Explode():
                 kept = [column(name) for name in node.columns if name != node.name]
                 rows, (several,) = self._guarded(node, [node.expression])
-                if not account.fresh(node):
+                if not of_record(node):
                     return rows.select(*kept, F.explode(several).alias(node.name), *node.hidden)
                 # Also a row for a record with nothing in it, which has no position.
                 each = rows.select(*kept, F.posexplode_outer(several).alias(_POSITION, node.name), *account.hidden(node))
@@ -308,7 +319,7 @@ class _Built:
                 return _apply(node, self.taken(node.input))
             case Merge():
                 # What is one record's and what is not can't be told apart any more.
-                rows = frame if account.fresh(node) else self.taken
+                rows = frame if of_record(node) else self.taken
                 kept = (*map(column, node.columns), *account.hidden(node))
                 first, *others = [rows(source).select(*kept) for source in node.inputs]
                 for other in others:
@@ -317,12 +328,11 @@ class _Built:
             case Join():
                 return joins.join(node, self._timed(node.left), self._timed(node.right))
             case Lookup():
-                base = lanes.shared(node)
-                if base is None:
-                    table = self.table(node.table, _looked_up(node))
+                if node.base is None:
+                    table = self.table(node.table, traits.of(node).steps or "batch")
                     return tables.lookup(node, self.taken(node.stream), table, self.kernel)
-                both, inside, table = lanes.lanes(node, base, frame(base), self._guard)
-                if account.fresh(base):
+                both, inside, table = shared.sides(node, node.base, frame(node.base), self._guard)
+                if of_record(node.base):
                     both = account.keyed(both, tables.has_key(node.table.key), inside)
                     table = replace(table, frame=both)
                 return tables.lookup(node, both, table, self.kernel, inside)
@@ -344,7 +354,7 @@ class _Built:
                 raise AssertionError(f"{type(node).__name__} is no stream of a query")
 
     def _keyed(self, node: AsTable) -> DataFrame:
-        if not account.fresh(node.input):
+        if not of_record(node.input):
             return self.frame(node.input)
         needed = (*node.key, *((node.version,) if node.version else ()))
         return account.keyed(self.frame(node.input), tables.all_known(map(column, needed)))
@@ -361,8 +371,7 @@ class _Built:
         number = len(self.decoded)
         self.decoded.append(source)
         if source.origin is not None:
-            (rows,) = _rows((source.origin,), self.inputs, Kernel("update"))
-            source = replace(source, fields=fields_of(rows.select(*map(column, source.origin.columns)).schema))
+            source = replace(source, fields=fields_of(self._written(source, source.origin)))
         return decode(
             records,
             source,
@@ -373,6 +382,16 @@ class _Built:
             newest=self.inputs.newest,
             letters=self.inputs.letters,
         )
+
+    def _written(self, source: Read, origin: Node) -> StructType:
+        """The rows of a topic between two queries."""
+        known = next((row for topic, row in self.inputs.written.items() if source.source.reads(topic)), None)
+        if known is None:
+            # A query that is compiled alone, or one that reads what it writes itself.
+            (rows,) = _rows((origin,), self.inputs, Kernel("update"))
+            known = rows.select(*map(column, origin.columns)).schema
+            self.inputs.written[source.label] = known
+        return known
 
 
 def _apply(node: Apply, frame: DataFrame) -> DataFrame:

@@ -10,7 +10,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headrace.errors import Where
-from headrace.plan.nodes import Bad, Node, Read, Source, Udf, walk
+from headrace.plan.nodes import Bad, Node, Udf, reads
+from headrace.plan.source import Source
 from headrace.spark import account, jvm
 from headrace.spark.account import PLACE
 from headrace.spark.read import inputs
@@ -33,7 +34,7 @@ class Guard:
 
     @staticmethod
     def of(node: Node, letters: jvm.DeadLetters | None) -> Guard:
-        sources = [source for source in walk(node) if isinstance(source, Read)]
+        sources = reads(node)
         internal = any(source.origin is not None for source in sources)
         policies: dict[tuple[Source, Bad], None] = {(source.source, source.bad): None for source in sources}
         called = "".join(f"{udf.name}(), " for udf in node.udfs).removesuffix(", ") or type(node).__name__.lower()

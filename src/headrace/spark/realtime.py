@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from headrace.errors import SetupError
-from headrace.plan.nodes import Aggregate, Dedupe, Lookup, Read, TableAggregate, walk
+from headrace.plan import traits
+from headrace.plan.nodes import Read, walk
 from headrace.plan.queries import QuerySpec
 from headrace.spark.cluster import cores
 
@@ -48,11 +49,7 @@ def settings(given: str) -> Mapping[str, str]:
 def slots(specs: Sequence[QuerySpec], partitions: Mapping[Read, int], state_partitions: int) -> int:
     """How many slots these queries hold at most, given the number of partitions of each source."""
     read = sum(partitions[source] for spec in specs for source in spec.sources)
-    kept = sum(
-        node.kind == "table" or isinstance(node, Dedupe | Lookup | Aggregate | TableAggregate)
-        for spec in specs
-        for node in walk(spec.node)
-    )
+    kept = sum(node.kind == "table" or traits.of(node).keeps for spec in specs for node in walk(spec.node))
     return read + kept * state_partitions
 
 

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, DoubleType, FloatType, IntegralType, StructType, TimestampType
 
 from headrace.errors import PlanError
+from headrace.plan import traits
 from headrace.plan.nodes import (
     LOG_TIME,
     TIME,
@@ -30,15 +31,13 @@ from headrace.plan.nodes import (
     TableAggregate,
     TableJoin,
 )
-from headrace.plan.queries import state_shape
+from headrace.plan.traits import StepSize
 from headrace.spark import jvm, windows
 from headrace.spark.account import PLACE
 from headrace.spark.columns import column, path
 from headrace.spark.guard import Guard
 
 Mode = Literal["append", "update"]
-StepSize = Literal["batch", "record", "moment"]
-"""What an operator takes as one change: a batch, what came of one record, what happened at one time (kernel: StepSize)."""
 KEY, BEFORE, AFTER, AT, BEFORE_AT = "_row_key", "_before", "_after", "_at", "_before_at"
 VERSION, SEQUENCE, ARRIVED = "_version", "_sequence", "_arrived"
 DELETED = "_deleted"
@@ -80,20 +79,22 @@ class Kernel:
     def native(self, node: Node, frame: DataFrame, key: Sequence[str], rest: Sequence[str] = ()) -> None:
         """Spark's own operator keeps something by these columns."""
         columns = [f"{name} {frame.schema[name].dataType.simpleString()}" for name in key]
-        self.types.append(f"{state_shape(node)}: {', '.join([*columns, *rest])}")
+        self.types.append(f"{traits.state(node)}: {', '.join([*columns, *rest])}")
 
     def blocks(self, table: Table, key: Callable[[str], Column], row: Callable[[str], Column], side: int) -> DataFrame:
         """The changes, gathered by a key that is made of the row before and of the row after."""
         return self.gather(table.frame, _changed(table, key, row, side))
 
-    def gather(self, frame: DataFrame, *lanes: list[Column]) -> DataFrame:
-        """Of each row, what is in its lanes: columns as `_changed` or `_happened` gives them."""
-        columns = frame.select(*(column.alias(f"c{i}") for i, column in enumerate(column for lane in lanes for column in lane)))
-        for i in (place + len(lane) * n for n, lane in enumerate(lanes) for place in (0, _KEY_AFTER)):
+    def gather(self, frame: DataFrame, *events: list[Column]) -> DataFrame:
+        """Of each row, one event or two: columns as `_changed` or `_happened` makes them."""
+        columns = frame.select(
+            *(column.alias(f"c{i}") for i, column in enumerate(column for each in events for column in each))
+        )
+        for i in (place + len(each) * n for n, each in enumerate(events) for place in (0, _KEY_AFTER)):
             columns = columns.withColumn(f"c{i}", _normal(F.col(f"c{i}"), cast("StructType", columns.schema[i].dataType)))
-        for i in range(len(lanes)):
+        for i in range(len(events)):
             for place in (_KEY_AFTER, _ROW_AFTER):
-                self.layouts.append(columns.schema[len(lanes[0]) * i + place].dataType.simpleString())
+                self.layouts.append(columns.schema[len(events[0]) * i + place].dataType.simpleString())
         return jvm.gather(columns, at_once=self.at_once)
 
     def events(self, frame: DataFrame, key: Sequence[str], time: Column, version: Column, row: Column) -> DataFrame:

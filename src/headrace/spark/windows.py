@@ -15,7 +15,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
-from headrace.plan.nodes import TIME, Aggregate, Every, Join, TooLate, Window, walk
+from headrace.plan import traits
+from headrace.plan.nodes import TIME, Aggregate, TooLate, walk
+from headrace.plan.windows import Every, Window
 from headrace.spark import account, jvm
 from headrace.spark.columns import column, path
 
@@ -56,7 +58,7 @@ def aggregate(node: Aggregate, frame: DataFrame, aggregates: Sequence[Column], k
     keys = [column(name) for name in node.input.key]
     names = [column(name) for name, _ in node.aggregates]
     if node.window is None:
-        groups = (account.taken(frame) if account.fresh(node.input) else frame).groupBy(*keys).agg(*aggregates)
+        groups = (account.taken(frame) if traits.of_record(node.input) else frame).groupBy(*keys).agg(*aggregates)
         kernel.native(node, frame, node.input.key, jvm.aggregate_types(groups))
         return groups
     window = node.window
@@ -65,7 +67,7 @@ def aggregate(node: Aggregate, frame: DataFrame, aggregates: Sequence[Column], k
         groups = frame.groupBy(*keys, F.session_window(TIME, _micros(window.size)).alias(_SESSION)).agg(*aggregates)
         start, end = F.col(f"{_SESSION}.start"), F.col(f"{_SESSION}.end")
     else:
-        frame = _assigned(window, frame, fresh=account.fresh(node.input))
+        frame = _assigned(window, frame, fresh=traits.of_record(node.input))
         frame = _gated(node, frame, F.unix_micros(_END))
         end = F.col(_END)
         others = [column(name) for name in frame.columns if name not in (_START, _END)]
@@ -110,7 +112,7 @@ def _further(window: Window, frame: DataFrame) -> DataFrame:
 
 def _gated(node: Aggregate, frame: DataFrame, end: Column) -> DataFrame:
     """Without the rows whose window is closed. What a join gives may be older than the watermark; there Spark alone knows."""
-    fresh = account.fresh(node.input)
+    fresh = traits.of_record(node.input)
     if node.lateness is None or _joined(node):
         return account.taken(frame) if fresh else frame
     passes = jvm.still_open(frame.sparkSession, end, fails=node.late == "fail")
@@ -118,7 +120,7 @@ def _gated(node: Aggregate, frame: DataFrame, end: Column) -> DataFrame:
 
 
 def _joined(node: Aggregate) -> bool:
-    return any(isinstance(below, Join) for below in walk(node.input))
+    return any(traits.of(below).overdue for below in walk(node.input))
 
 
 def _assigned(window: Window, frame: DataFrame, *, fresh: bool = False) -> DataFrame:
@@ -185,7 +187,7 @@ def _by_kernel(node: Aggregate, frame: DataFrame, aggregates: Sequence[Column], 
     window = node.window
     assert window is not None
     spark = frame.sparkSession
-    if account.fresh(node.input):
+    if traits.of_record(node.input):
         # Before the kernel's operator, which leaves out what is late and counts it by window.
         gaps = window.kind == "hopping" and window.every > window.size
         inside = _into(window.every, window.offset) < window.size if gaps else None

@@ -27,14 +27,13 @@ from headrace.plan.durations import Duration, micros
 from headrace.plan.expressions import unknown_column
 from headrace.plan.format import Format
 from headrace.plan.nodes import Read
+from headrace.plan.order import waves
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import failures, progress
-from headrace.runtime.order import waves
 from headrace.runtime.pace import Pace, still_open
 from headrace.runtime.progress import Batch, Total
-from headrace.spark import compile as spark_compile
 from headrace.spark import jvm
-from headrace.spark.compile import Compiled
+from headrace.spark.compile import Compiled, compile_all
 from headrace.spark.read import memory
 from headrace.spark.session import session
 from headrace.testing import tables
@@ -95,8 +94,8 @@ class Driver:
         """At once, but for a pattern: which topics match is known when they are fed."""
         if not self._compiled:
             now = F.col("_timestamp")
-            for spec in self._specs:
-                self._compiled[spec.name] = spark_compile.compile(spec, self._read, now=now, clock=self._clock)
+            for compiled in compile_all(self._specs, self._read, now=now, clock=self._clock):
+                self._compiled[compiled.spec.name] = compiled
 
     @property
     def now(self) -> datetime:

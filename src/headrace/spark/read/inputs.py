@@ -9,7 +9,8 @@ from pyspark.sql import Column
 
 from headrace.broker.client import Connection
 from headrace.config import Config
-from headrace.plan.nodes import Read, Source
+from headrace.plan.nodes import Read
+from headrace.plan.source import Source
 from headrace.spark.read.custom import CustomInput
 from headrace.spark.read.files import FilesInput
 from headrace.spark.read.input import Input, Positions

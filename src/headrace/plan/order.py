@@ -1,4 +1,4 @@
-"""The order in which a bounded run has to go: who reads what another query writes comes after it."""
+"""The order in which queries are compiled, and a bounded run goes: who reads what another query writes comes after it."""
 
 from __future__ import annotations
 

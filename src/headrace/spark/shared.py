@@ -1,7 +1,7 @@
-"""Two sides of a join that come of the same stream: read once, in two lanes of columns side by side.
+"""Both sides of a join that are derived from the same stream: read once, with the columns of both beside each other.
 
-Each lane has its own copy of the columns, with a prefix, and a flag that says whether the row is still in it; the verbs of a
-side act on its lane. Without this Spark would read and decode the topic once for each side.
+Each side has its own copy of the columns, with a prefix, and a flag that says whether the row is still in it; the verbs of a
+side act on its copy. Without this Spark would read and decode the topic once for each side.
 """
 
 from __future__ import annotations
@@ -12,50 +12,66 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from headrace.plan.nodes import TIME, AsTable, Filter, KeyBy, Lookup, Node, Project
+from headrace.plan.nodes import (
+    TIME,
+    Aggregate,
+    Apply,
+    AsTable,
+    Changes,
+    Cut,
+    Dedupe,
+    Explode,
+    Filter,
+    Join,
+    KeyBy,
+    Lookup,
+    Merge,
+    Node,
+    Project,
+    Read,
+    TableAggregate,
+    TableJoin,
+    TooLate,
+)
+from headrace.plan.rewrites.shared import steps
 from headrace.spark.account import PLACE
 from headrace.spark.columns import column
 from headrace.spark.guard import Guard
 from headrace.spark.tables import AFTER, KEY, Table, upserts
 
 _IN, _LIVE = "_in", "_live"
+_UNEXPECTED = "a side is derived row by row"
 
 
-def shared(node: Lookup) -> Node | None:
-    """The stream that both sides come of by nothing but these verbs."""
-    left = [id(step) for step in (*_steps(node.stream), _base(node.stream))]
-    return next((step for step in (*_steps(node.table), _base(node.table)) if id(step) in left), None)
-
-
-def lanes(node: Lookup, base: Node, frame: DataFrame, guard: Callable[[Node], Guard]) -> tuple[DataFrame, Column, Table]:
+def sides(node: Lookup, base: Node, frame: DataFrame, guard: Callable[[Node], Guard]) -> tuple[DataFrame, Column, Table]:
     """A frame with the stream's columns and, beside them, the table's changes; and whether a row of it is in the stream."""
     names = frame.columns
     both = frame.select(
-        *(column(name).alias(lane + name) for lane in ("_0", "_1") for name in names),
-        *(F.lit(True).alias(lane + flag) for lane in ("_0", "_1") for flag in (_IN, _LIVE)),
+        *(column(name).alias(side + name) for side in ("_0", "_1") for name in names),
+        *(F.lit(True).alias(side + flag) for side in ("_0", "_1") for flag in (_IN, _LIVE)),
     )
-    right = _Lane("_1", both, names, versioned=False)
-    for step in reversed(_until(node.table, base)):
+    right = _Side("_1", both, names, versioned=False)
+    for step in reversed(steps(node.table, base)):
         right = right.then(step, guard(step))
-    left = _Lane("_0", right.as_changes(), names, versioned=False)
-    for step in reversed(_until(node.stream, base)):
+    left = _Side("_0", right.as_changes(), names, versioned=False)
+    for step in reversed(steps(node.stream, base)):
         left = left.then(step, guard(step))
     opened = left.opened()
     return opened, F.col("_0" + _IN), Table(opened, raw=True, versioned=right.versioned)
 
 
 @dataclass(frozen=True, slots=True)
-class _Lane:
+class _Side:
     prefix: str
     frame: DataFrame
     names: list[str]
     versioned: bool
 
     def opened(self) -> DataFrame:
-        """With the lane's columns under their own names too."""
+        """With the side's columns under their own names too."""
         return self.frame.select("*", *(column(self.prefix + name).alias(name) for name in self.names))
 
-    def then(self, node: Node, guard: Guard) -> _Lane:
+    def then(self, node: Node, guard: Guard) -> _Side:
         match node:
             case Filter():
                 # A row that does not match is no event; of a table it is a delete.
@@ -72,43 +88,27 @@ class _Lane:
             case AsTable():
                 table = upserts(self.opened(), node, also=self._but())
                 kept = [name for name in self.names if name in (*node.columns, TIME, *PLACE)]
-                return _Lane(self.prefix, table.frame.drop(AFTER, *PLACE), kept, table.versioned)
-            case _:
+                return _Side(self.prefix, table.frame.drop(AFTER, *PLACE), kept, table.versioned)
+            case KeyBy():
                 return self
+            case Read() | Explode() | Apply() | Merge() | Dedupe() | Aggregate() | TooLate() | Join() | Changes():
+                raise AssertionError(_UNEXPECTED)
+            case Lookup() | TableJoin() | TableAggregate() | Cut():
+                raise AssertionError(_UNEXPECTED)
 
     def as_changes(self) -> DataFrame:
-        """The columns of a table's changes; without a key where the row is not in the lane."""
+        """The columns of a table's changes; without a key where the row is not in the table."""
         row = F.struct(*(column(self.prefix + name).alias(name) for name in self.names if not name.startswith("_")))
         inside, live = F.col(self.prefix + _IN), F.col(self.prefix + _LIVE)
         others = [name for name in self.frame.columns if name != KEY and not name.startswith(self.prefix)]
         return self.frame.select(*others, F.when(inside, F.col(KEY)).alias(KEY), F.when(inside & live, row).alias(AFTER))
 
     def _inside(self, text: str) -> Column:
-        """The expression, where the row is in the lane: elsewhere it might fail."""
+        """The expression, where the row is in the side: elsewhere it might fail."""
         return F.when(F.col(self.prefix + _IN) & F.col(self.prefix + _LIVE), F.expr(text))
 
     def _but(self, *gone: str) -> list[Column]:
         return [column(name) for name in self.frame.columns if name not in gone]
 
-    def _with(self, frame: DataFrame, names: list[str]) -> _Lane:
-        return _Lane(self.prefix, frame, names, self.versioned)
-
-
-def _steps(node: Node) -> list[Node]:
-    """The node and those below it that only look at one row, the last first."""
-    steps: list[Node] = []
-    while isinstance(node, Filter | Project | KeyBy | AsTable):
-        steps.append(node)
-        node = node.input
-    return steps
-
-
-def _base(node: Node) -> Node:
-    steps = _steps(node)
-    last = steps[-1] if steps else node
-    return last.input if isinstance(last, Filter | Project | KeyBy | AsTable) else last
-
-
-def _until(node: Node, base: Node) -> list[Node]:
-    steps = _steps(node)
-    return steps[: next((i for i, step in enumerate(steps) if step is base), len(steps))]
+    def _with(self, frame: DataFrame, names: list[str]) -> _Side:
+        return _Side(self.prefix, frame, names, self.versioned)

@@ -1,8 +1,8 @@
-"""KeyedStream: a stream whose events belong to a key. WindowedStream: the same, cut into windows."""
+"""WindowedStream: a stream cut into windows, which waits for its aggregates."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from headrace.plan import build, habits, spelling
 from headrace.plan.callsite import call_site
@@ -12,23 +12,18 @@ if TYPE_CHECKING:
     from headrace.app import App
     from headrace.table import Table
 
-
-class KeyedStream(Stream):
-    """A stream with a key: aggregates and windows are per key, and the key is the key of what it writes."""
-
-    def __repr__(self) -> str:
-        return f"<KeyedStream of {', '.join(self.columns)} by {', '.join(self.key)}>"
+Result = TypeVar("Result", bound="Table | Stream", covariant=True)
 
 
 @spelling.facade("a windowed stream", habits.WINDOWED)
-class WindowedStream:
+class WindowedStream(Generic[Result]):
     """The result of `stream.window(...)`: call `agg` or `count` on it."""
 
     def __init__(self, app: App, over: build.Windowed) -> None:
         self._app = app
         self._over = over
 
-    def agg(self, **aggregates: str) -> Table | Stream:
+    def agg(self, **aggregates: str) -> Result:
         """One row for each key and window: the key, `window_start`, `window_end`, the aggregates, and `final`.
 
         With emit="updates" or "all" a table (each row replaces the one before); with emit="final" or hr.every(...) a stream
@@ -37,9 +32,7 @@ class WindowedStream:
         from headrace.table import Table
 
         node = build.aggregate(self._over, aggregates, call_site())
-        if node.kind == "table":
-            return Table(self._app, node)
-        return KeyedStream(self._app, node)
+        return cast("Result", (Table if node.kind == "table" else Stream)(self._app, node))
 
     @property
     def late(self) -> Stream:
@@ -49,6 +42,6 @@ class WindowedStream:
         """
         return Stream(self._app, build.too_late(self._over, call_site()))
 
-    def count(self) -> Table | Stream:
+    def count(self) -> Result:
         """How many events, as the column `count`."""
         return self.agg(count="count(*)")
