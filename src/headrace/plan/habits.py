@@ -12,7 +12,7 @@ _EXPLODE = 'write explode("split(text, \' \')", name="word")'
 _MERGE = "write one.merge(other)"
 _TO = 'write to("topic"), or to(hr.sinks.postgres(…)) and the like'
 _CALL = "write to(hr.sinks.call(function)): it is called once for each row"
-_SHOW = 'write to("out"), and look at it: headrace peek out --follow'
+_SHOW = 'write preview(): a DataFrame of pandas; or to("out"), and hr.read("out", app=app) or headrace peek out --follow'
 _DEDUPE = 'write dedupe("id", within="1 hour")'
 _AGG = 'write agg(total="sum(price)", n="count(*)")'
 _WINDOW = 'write window(hr.tumbling("5 minutes")).agg(n="count(*)")'

@@ -153,7 +153,7 @@ class _Application:
     def run(self) -> Stopped:
         with (
             ownership.owned(self.config.state, self.name, self.listeners.say) as lock,
-            sharing.using(self.name, _settings(self.config, self.mode)) as user,
+            sharing.using(self.name, settings(self.config, self.mode)) as user,
             _using_broker(self.config, self.name),
             ExitStack() as stack,
         ):
@@ -189,7 +189,7 @@ class _Application:
         return runner.run(self.specs, self.until)
 
 
-def _settings(config: Config, mode: Mode) -> sharing.Settings:
+def settings(config: Config, mode: Mode) -> sharing.Settings:
     return sharing.Settings(mode, config.master, config.driver_memory)
 
 
@@ -266,7 +266,7 @@ def alone(spec: QuerySpec, config: Config, display: Display) -> Generator[tuple[
     """For a command that changes what a query has kept: no run of its application meanwhile."""
     with (
         ownership.owned(config.state, spec.app, display.say) as lock,
-        sharing.using(spec.app, _settings(config, "batches")) as user,
+        sharing.using(spec.app, settings(config, "batches")) as user,
         ExitStack() as stack,
     ):
         yield start(
