@@ -60,6 +60,10 @@ def dev(target: str, records: int, flags: Mapping[str, Any], say: Say) -> int:
                 if not stop.is_set():
                     say("error: Spark's process ended; the next save starts another one")
                     _wait(saves, stop)
+            except Exception as e:
+                # What the user's own functions raise while queries are compiled.
+                say(f"error: {type(e).__name__}: {e}\n  waiting for the next save ...")
+                _wait(saves, stop)
     return 0
 
 
