@@ -31,7 +31,7 @@ from headrace.plan.queries import QuerySpec
 from headrace.runtime import display as displays
 from headrace.runtime import failures, gaps, incarnations, ownership, sharing, state
 from headrace.runtime.display import Display
-from headrace.runtime.events import BatchDone, Event, Listener, Listeners, Started, Stopped
+from headrace.runtime.events import BatchDone, Event, Listener, Listeners, Started, Stopped, listening
 from headrace.runtime.handle import Run
 from headrace.runtime.order import waves
 from headrace.runtime.ownership import Lease
@@ -77,6 +77,11 @@ def run(
     debug: bool = False,
 ) -> Summary:
     """Starts it and waits for its end; signals stop it."""
+    if listening():
+        raise RunError(
+            f"{app.name!r} is run by a listener, and the run that it listens to waits for the listener",
+            fix="call start() in a listener: it returns at once",
+        )
     stop = Stop()
     with stop.signals():
         shown = display or displays.choose(app.name)
