@@ -88,7 +88,7 @@ _MODULE = {
     'write hr.sliding("10 minutes")': "slide sliding_window SlidingWindow rolling",
     'write hr.calendar("month", zone="Europe/Berlin")': "day days week month months",
     'write app = hr.App("name")': "Application StreamsBuilder StreamExecutionEnvironment Dataflow",
-    'streams are read from an app: hr.App("name").stream("topic", schema="…")': "topic read source",
+    'streams are read from an app: hr.App("name").stream("topic", schema="…")': "topic source",
     "headrace run app.py runs it, or app.run()": "run start",
     _SQL: "col column lit expr functions F when sum count",
     "write .to(hr.sinks.…)": "sink outputs output",

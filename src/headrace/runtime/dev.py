@@ -44,10 +44,12 @@ def dev(target: str, records: int, flags: Mapping[str, Any], say: Say) -> int:
         saves = _Saves(target)
         while not stop.is_set():
             begun = time.monotonic()
-            forget(target)
             try:
-                specs = _specs(target)
+                forget(target)
+                # Before it is loaded: what is saved meanwhile is noticed.
                 saves.look()
+                specs = _specs(target)
+                saves.note()
                 spark, connection = run.start(user, config, _first(say), stop=stop, lock=None)
                 with Sample(spark, connection, config, specs, records) as sample:
                     _Showing(sample, say, stop, saves, begun).run()
@@ -95,8 +97,19 @@ class _Saves:
     target: str
     _seen: dict[Path, tuple[int, int]] = field(default_factory=dict[Path, tuple[int, int]])
 
+    def note(self) -> None:
+        """Modules that were not known before are watched as well, as they are now."""
+        for file, seen in self._now().items():
+            self._seen.setdefault(file, seen)
+
     def look(self) -> bool:
         """Whether something was saved since it was last asked."""
+        now = self._now()
+        changed = any(self._seen.get(file) != seen for file, seen in now.items())
+        self._seen |= now
+        return changed
+
+    def _now(self) -> dict[Path, tuple[int, int]]:
         main = Path(self.target.partition(":")[0]).resolve()
         files = {main, *main.parent.glob("*.py"), *local_modules(self.target).values()}
         now: dict[Path, tuple[int, int]] = {}
@@ -107,12 +120,7 @@ class _Saves:
                 # An editor that replaces the file is between two steps.
                 continue
             now[file] = (stat.st_mtime_ns, stat.st_size)
-        changed = any(self._seen.get(file, seen) != seen for file, seen in now.items()) or bool(
-            self._seen and main not in self._seen and main in now
-        )
-        new = {file for file in now if file.parent == main.parent} - self._seen.keys() if self._seen else set[Path]()
-        self._seen = {**self._seen, **now}
-        return changed or bool(new)
+        return now
 
 
 @dataclass(slots=True)
