@@ -10,11 +10,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from headrace.broker import embedded
 from headrace.broker import records as written
 from headrace.config import Config
 from headrace.errors import HeadraceError, PlanError
@@ -40,7 +42,13 @@ def dev(target: str, records: int, flags: Mapping[str, Any], say: Say) -> int:
     # Two saves within a second would look like one to Python's cache.
     sys.dont_write_bytecode = True
     config, stop = Config.load(flags), Stop()
-    with stop.signals(), sharing.using("dev", run.settings(config, "batches")) as user:
+    if not Path(target.partition(":")[0]).is_file():
+        load(target)
+    with (
+        stop.signals(),
+        sharing.using("dev", run.settings(config, "batches")) as user,
+        embedded.using(config, "dev") if config.embedded else nullcontext(),
+    ):
         saves = _Saves(target)
         while not stop.is_set():
             begun = time.monotonic()
@@ -111,7 +119,8 @@ class _Saves:
 
     def _now(self) -> dict[Path, tuple[int, int]]:
         main = Path(self.target.partition(":")[0]).resolve()
-        files = {main, *main.parent.glob("*.py"), *local_modules(self.target).values()}
+        # One that is known stays: a module that can't be loaded now is mended where it is.
+        files = {main, *main.parent.glob("*.py"), *local_modules(self.target).values(), *self._seen}
         now: dict[Path, tuple[int, int]] = {}
         for file in files:
             try:
