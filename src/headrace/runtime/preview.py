@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow
@@ -24,10 +25,10 @@ _COMPUTE: Any = pyarrow.compute
 
 def preview(app: str, node: Node, where: Where, records: int, flags: Mapping[str, Any]) -> Any:
     """A DataFrame of pandas."""
-    # Dead letters and functions are known by the names of queries: no other one has this.
+    # Dead letters and functions are known by the names of queries: no other has these.
     name = f"preview-{uuid.uuid4().hex[:8]}"
     write = Write(node=node, to=name, name=name, named=True, where=where)
-    specs = queries(app, [write], where)
+    specs = [replace(spec, name=f"{name}-{number}") for number, spec in enumerate(queries(app, [write], where))]
     (spec,) = (spec for spec in specs if name in spec.writes)
     with visiting(name, flags) as (spark, connection, config), Sample(spark, connection, config, specs, records) as sample:
         found: Any = _ARROW.concat_tables(sample.rows(spec))

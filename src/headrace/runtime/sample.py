@@ -6,6 +6,7 @@ that `headrace dev` shows; topics, sinks, checkpoints and consumer groups of the
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 import uuid
@@ -137,8 +138,8 @@ class Sample:
             query.awaitTermination()
         if (failure := jvm.failure(query)) is not None:
             raise failures.judge(failure, spec).error
-        progress: list[Any] = query.recentProgress
-        times = [batch["eventTime"]["max"] for batch in progress if "max" in (batch["eventTime"] or {})]
+        reports: list[dict[str, Any]] = [json.loads(report.json) for report in query.recentProgress]
+        times = [report["eventTime"]["max"] for report in reports if "max" in report.get("eventTime", {})]
         return max((int(datetime.fromisoformat(time).timestamp() * _SECOND) for time in times), default=None)
 
     def _read(self, spec: QuerySpec, read: Read) -> DataFrame:
@@ -177,4 +178,5 @@ def _reach(spec: QuerySpec) -> int:
     nodes = walk(spec.node)
     windows = sum(node.window.size for node in nodes if isinstance(node, Aggregate) and node.window is not None)
     joins = sum(node.within for node in nodes if isinstance(node, Join))
-    return windows + joins + max((source.lateness or 0 for source in spec.sources), default=0) + _SECOND
+    # Progress leaves out the fraction of a second.
+    return windows + joins + max((source.lateness or 0 for source in spec.sources), default=0) + 2 * _SECOND
