@@ -23,7 +23,7 @@ $(UV):
 
 # After a change of the dependencies in pyproject.toml.
 lock: $(UV)
-	@$(UV) pip compile --quiet --universal --group dev --generate-hashes --no-header --no-annotate pyproject.toml -o requirements.lock
+	@$(UV) pip compile --quiet --universal --all-extras --group dev --generate-hashes --no-header --no-annotate pyproject.toml -o requirements.lock
 
 kernel: setup
 	@$(RUN)/python kernel/build.py

@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+LONG = tuple(f"tests/{folder}/" for folder in ("spark", "sinks", "runtime", "cli", "docs", "fuzz", "faults", "examples"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first: a file stays with one worker, and the short ones fill up the end."""
+    items.sort(key=lambda item: next((n for n, folder in enumerate(LONG) if item.nodeid.startswith(folder)), len(LONG)))
+
+
 @dataclass(frozen=True)
 class Broker:
     config: Config

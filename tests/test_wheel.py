@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
@@ -33,9 +34,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_holds_the_kernel_its_licence_and_nothing_else_but_the_package(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as file:
         names = file.namelist()
+        with zipfile.ZipFile(io.BytesIO(file.read("headrace/_kernel/headrace-kernel.jar"))) as jar:
+            # Nobody else's classes are in it, so no other licence has to be.
+            assert {name.split("/")[0] for name in jar.namelist()} <= {"headrace", "META-INF"}
     assert "headrace/_kernel/headrace-kernel.jar" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert {name.split("/")[0].split("-")[0] for name in names} == {"headrace"}
+    assert [name for name in names if name.endswith(".jar")] == ["headrace/_kernel/headrace-kernel.jar"]
     assert wheel.name.endswith("-py3-none-any.whl")
     assert wheel.stat().st_size < 2_000_000
 
@@ -48,8 +53,13 @@ def test_the_readme_works_with_it_where_there_is_java_and_no_javac(wheel: Path, 
     environ.pop("JAVA_HOME", None)
     assert shutil.which("java", path=environ["PATH"])
     assert not shutil.which("javac", path=environ["PATH"])
-    subprocess.run([UV, "pip", "install", "--quiet", "--python", python, wheel, "pytest"], check=True, env=environ)
+    subprocess.run(
+        [UV, "pip", "install", "--quiet", "--no-build", "--python", python, wheel, "pytest"], check=True, env=environ
+    )
+    installed = subprocess.run([UV, "pip", "list", "--python", python], check=True, capture_output=True, text=True).stdout
+    assert not {"pandas", "pyarrow", "numpy"} & set(installed.split())
     readme.does_what_it_says(tmp_path, free_port, str(python), environ)
+    readme.computes_what_its_program_declares(tmp_path, free_port, str(python), environ)
 
 
 def without_compilers(folder: Path) -> Path:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from headrace import extras
 from headrace.errors import PlanError
 from headrace.plan import build, checks, draw, habits, spelling, tables
 from headrace.plan.callsite import CallSite, call_site
@@ -57,8 +58,8 @@ class App:
 
         `time` is the column of the event's time or a clock (the default is the record's timestamp in the log), and `lateness`
         is how far behind the newest event an event may be and still count. An event whose time is more than `max_ahead` in
-        the future is a bad record. After `idle_after` without records the stream no longer holds back others that it is read
-        with; after `close_after` without records from any topic of the query, open windows are closed. `bad` says what happens
+        the future is a bad record. After `idle_after` without records the stream no longer holds back others in the same
+        query; after `close_after` without records from any topic of the query, open windows are closed. `bad` says what happens
         to a bad record: "dead" keeps it, with its cause, in the application's dead-letter topic, "skip" counts it, "fail"
         stops the run and names it. `start` is where the first run starts in a topic: see `hr.sources.kafka`.
         """
@@ -161,7 +162,7 @@ class App:
         return launch(self, until=until, mode=mode, flags=flags, display=Silent() if quiet else None, on_event=on_event)
 
     def _read(self, node: Read) -> Read:
-        """The same can be declared again with other options; declared again as it was, it is the same source."""
+        """The same topic can be declared again with other options; with the same options it is the same source."""
         return self._sources.setdefault(node, node)
 
     def _write(
@@ -172,9 +173,10 @@ class App:
         delivery: Delivery,
         format: str | Format | None,
         key_format: str | Format | None,
+        headers: Mapping[str, str] | None,
         site: CallSite,
     ) -> None:
-        write = written(node, to, name, delivery, format, key_format, site.where)
+        write = written(node, to, name, delivery, format, key_format, headers, site)
         for other in self._writes:
             if other.label == write.label:
                 what = f"the topic {to!r}" if isinstance(to, str) else write.label
@@ -188,6 +190,7 @@ class App:
     def _preview(self, node: Node, records: int, broker: str | None, site: CallSite) -> Any:
         if not isinstance(records, int) or records < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise PlanError(f"records={records!r} is not a number of records", where=site.where, fix="write records=1000")
+        extras.require("pandas", "DataFrames", where=site.where)
         from headrace.runtime.preview import preview
 
         return preview(self.name, node, site.where, records, {"broker": broker})

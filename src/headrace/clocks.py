@@ -49,9 +49,9 @@ def device_clock(
 ) -> Device:
     """The time on a device whose clock may be wrong: occurred + (received - sent).
 
-    The device says by its own clock when the event occurred and when it was sent; `received` is when it came in (without it:
-    when the log took the record in, as with `log_append_time`). A clock that is wrong by more than `max_skew` makes a bad
-    record. `_clock_offset` is how wrong it was, in seconds.
+    The device says by its own clock when the event occurred and when it was sent; `received` is when your server received it
+    (without it: when the log did, as with `log_append_time`). If the clock is wrong by more than `max_skew`, the record is
+    bad. `_clock_offset` is how wrong it was, in seconds.
     """
     where = call_site().where
     for name, value in (("occurred", occurred), ("sent", sent), ("received", received)):

@@ -174,7 +174,7 @@ class Config:
             value, origin = given[name]
             if not kind.accepts(value):
                 shown = "not usable" if name in SECRET else repr(value)
-                raise ConfigError(f"{name} is {shown} ({origin})", fix=f"give {kind.expects}")
+                raise ConfigError(f"{name} is {shown} ({origin})", fix=f"set it to {kind.expects}")
         origins = {name: origin for name, (_, origin) in given.items()}
         kafka = {name: value for name, (value, _) in _kafka(given).items()}
         client.check(kafka, {name: origin for name, (_, origin) in _kafka(given).items()})
@@ -219,7 +219,7 @@ def _from_file(file: Path) -> Given:
         if isinstance(value, bool):
             value = str(value).lower()
         if not isinstance(value, str | int | float):
-            raise ConfigError(f"{name} is {value!r} ({origin})", fix="give a text or a number")
+            raise ConfigError(f"{name} is {value!r} ({origin})", fix="set it to a text or a number")
         value = str(value)
         if name.endswith(".location"):
             value = str(file.parent / Path(value).expanduser())
@@ -253,7 +253,7 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
 
 
 def _line(text: str, name: str) -> int:
-    """The line that sets this name; tomllib does not tell."""
+    """The line that sets this name; tomllib does not say."""
     table = ""
     for number, line in enumerate(text.splitlines(), 1):
         if heading := re.fullmatch(r"\s*\[([^\[\]]+)\]\s*(#.*)?", line):

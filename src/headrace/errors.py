@@ -13,7 +13,7 @@
         ├── BadRecord    a record that can't be decoded, and bad="fail"
         └── StateError   the checkpoint does not belong to this program
 
-An error says what is wrong, where (the user's line), and how to go on. `str(error)` is what people read.
+An error says what is wrong, where (the user's line), and what to do next. `str(error)` is what people read.
 """
 
 from __future__ import annotations

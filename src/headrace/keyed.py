@@ -29,7 +29,7 @@ class WindowedStream:
         self._over = over
 
     def agg(self, **aggregates: str) -> Table | Stream:
-        """One row a key and window: the key, `window_start`, `window_end`, the aggregates, and `final`.
+        """One row for each key and window: the key, `window_start`, `window_end`, the aggregates, and `final`.
 
         With emit="updates" or "all" a table (each row replaces the one before); with emit="final" or hr.every(...) a stream
         (a row is what was known then).

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from headrace import extras
 from headrace.errors import PlanError
 from headrace.plan import checks, spelling, tables
 from headrace.plan.callsite import call_site
@@ -78,6 +79,7 @@ def read(
         raise PlanError("from the end on there is nothing yet", where=where, fix="leave start= out, or write limit=100")
     end = None if until is None else replace(source, start=kafka(named or None, pattern=source.pattern, start=until).start)
 
+    extras.require("pandas", "DataFrames and Arrow tables", where=where)
     from headrace.runtime import results
     from headrace.spark import frames
 

@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Secret:
-    """Where a secret is found. The value itself is never kept, so neither text nor copies of this can give it away."""
+    """Where a secret is found. The value itself is never stored, so neither the text nor a copy of this can reveal it."""
 
     env: str | None = None
     file: str | None = None

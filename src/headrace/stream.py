@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import PlanError
@@ -158,15 +158,16 @@ class Stream:
         delivery: Delivery = "exactly_once",
         format: str | Format | None = None,
         key_format: str | Format | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Writes to a topic, or to one of `hr.sinks`, exactly once.
 
         `name` names the query and its state; the default is the name of the topic or sink. With delivery="at_least_once" a
         topic may get rows twice after a crash, but readers need not wait for transactions. `format` is how the records of
         a topic are written, and `key_format` how their keys are: one of `hr.formats` or its name. The defaults are "json" and
-        "text".
+        "text". `headers` adds headers to the records of a topic: names and expressions, text or bytes, none where it is null.
         """
-        self._app._write(self._node, to, name, delivery, format, key_format, call_site())  # pyright: ignore[reportPrivateUsage]
+        self._app._write(self._node, to, name, delivery, format, key_format, headers, call_site())  # pyright: ignore[reportPrivateUsage]
 
     def preview(self, *, records: int = 1000, broker: str | None = None) -> Any:
         """The rows of this stream, as a pandas DataFrame, computed from the newest `records` of each source; for notebooks.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Table:
     """The newest row of each key: a topic read as one, the newest events of a stream, a running aggregate, a join of tables.
 
-    Every verb returns a table that follows this one: updates and deletes here are updates and deletes there.
+    Every verb returns a table derived from this one: its rows change when these do.
     """
 
     def __init__(self, app: App, node: Node) -> None:
@@ -39,7 +39,7 @@ class Table:
         return self._node.key
 
     def where(self, condition: str) -> Table:
-        """The rows for which the condition holds; one that stops matching is deleted from what follows."""
+        """The rows for which the condition holds; one that stops matching is deleted downstream."""
         return Table(self._app, build.filter(self._node, condition, call_site()))
 
     def select(self, *columns: str, **named: str) -> Table:
@@ -55,7 +55,7 @@ class Table:
         return Table(self._app, build.drop(self._node, columns, call_site()))
 
     def join(self, other: Table, *, on: On, how: How = "inner") -> Table:
-        """The rows of both that are equal in the columns `on`, a name or {mine: the other's}; right after every change.
+        """The rows of both that are equal in the columns `on`, a name or {mine: the other's}; kept up to date.
 
         With how="left" a row of this table without a partner comes too, with how="full" one of either. The key: if both are
         joined on their keys, that; if the other is joined on its key, this table's; else the keys of both.
@@ -77,7 +77,7 @@ class Table:
         return KeyedTable(self._app, self._node, columns, named)
 
     def agg(self, **aggregates: str) -> Table:
-        """Aggregates over all rows, in one row that follows every change."""
+        """Aggregates over all rows: one row, updated with every change."""
         return Table(self._app, tables.aggregate(self._node, (), {}, aggregates, call_site()))
 
     def count(self) -> Table:
@@ -98,12 +98,13 @@ class Table:
         delivery: Delivery = "exactly_once",
         format: str | Format | None = None,
         key_format: str | Format | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Writes every change to a topic, with the table's key as the record's key; a deleted row has no value.
 
         Or to one of `hr.sinks`, where a row replaces the one of its key. The rest is as in `Stream.to`.
         """
-        self._app._write(self._node, to, name, delivery, format, key_format, call_site())  # pyright: ignore[reportPrivateUsage]
+        self._app._write(self._node, to, name, delivery, format, key_format, headers, call_site())  # pyright: ignore[reportPrivateUsage]
 
     def preview(self, *, records: int = 1000, broker: str | None = None) -> Any:
         """The rows of this table, as a pandas DataFrame, computed from the newest `records` of each source; for notebooks.
@@ -127,7 +128,7 @@ class KeyedTable:
         self._named = named
 
     def agg(self, **aggregates: str) -> Table:
-        """One row a group: its key and the aggregates over the rows that are in it now."""
+        """One row for each group: its key and the aggregates over the rows that are in it now."""
         return Table(self._app, tables.aggregate(self._node, self._columns, self._named, aggregates, call_site()))
 
     def count(self) -> Table:

@@ -1,4 +1,4 @@
-"""Windows and when their results come: what `stream.window(...)` takes."""
+"""Windows, and when their results are emitted: what `stream.window(...)` takes."""
 
 from __future__ import annotations
 

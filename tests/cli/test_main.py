@@ -42,7 +42,7 @@ def test_an_error_is_a_sentence_and_a_trace_only_with_debug(
     monkeypatch.setenv("HEADRACE_PORT", "none")
     assert cli.main(["config"]) == 1
     err = capsys.readouterr().err
-    assert err == "error: port is 'none' (HEADRACE_PORT)\n  fix: give a port between 1 and 65535\n"
+    assert err == "error: port is 'none' (HEADRACE_PORT)\n  fix: set it to a port between 1 and 65535\n"
     for words in (["--debug", "config"], ["config", "--debug"]):
         with pytest.raises(ConfigError):
             cli.main(words)

@@ -84,11 +84,12 @@ def expected(count: int) -> dict[int, tuple[int, int]]:
     return {k: (len(range(k, count, 100)), sum(range(k, count, 100))) for k in range(100)}
 
 
-def test_counts_are_right_after_kill_9_twice(broker: Any, topic: str, runs: Any) -> None:
-    count = 200_000
+@pytest.mark.parametrize("kills", [1, pytest.param(2, marks=pytest.mark.soak)])
+def test_counts_are_right_after_kill_9(broker: Any, topic: str, runs: Any, kills: int) -> None:
+    count = 100_000 * kills
     put(broker, topic, count)
     chance = random.Random()
-    for _ in range(2):
+    for _ in range(kills):
         run = runs("--broker", broker.address, "--batch", "2000")
         batches = run.batches()
         for _ in range(chance.randint(1, 3)):
@@ -102,6 +103,7 @@ def test_counts_are_right_after_kill_9_twice(broker: Any, topic: str, runs: Any)
     assert newest(broker, f"{topic}-out") == expected(count)
 
 
+@pytest.mark.soak
 def test_a_signal_stops_it_cleanly_and_it_goes_on_where_it_was(broker: Any, topic: str, runs: Any) -> None:
     for how in (signal.SIGINT, signal.SIGTERM):
         put(broker, topic, 1000)

@@ -43,6 +43,16 @@ def times(rounds: int, count: int) -> dict[int, tuple[int, int]]:
     return {k: (n * rounds, total * rounds) for k, (n, total) in expected(count).items()}
 
 
+def test_results_come_without_a_checkpoint_and_a_signal_ends_the_long_batch(broker: Any, topic: str, runs: Any) -> None:
+    put(broker, topic, 1000)
+    run = runs("--broker", broker.address, "--realtime")
+    eventually(run, lambda: newest(broker, f"{topic}-out") == times(1, 1000))
+    run.process.send_signal(signal.SIGTERM)
+    assert run.process.wait(30) == 0
+    assert "results at once, a checkpoint and progress every 5 minutes" in run.said()
+    assert "Traceback" not in run.said()
+
+
 @pytest.mark.soak
 def test_the_final_table_is_right_after_a_stop_kill_9_and_a_change_of_mode(
     spark: Any, broker: Any, topic: str, runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sqlite3
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -34,6 +35,30 @@ def does_what_it_says(folder: Path, port: int, python: str, environ: Mapping[str
     assert counts == {("/home", "10:00"): 2, ("/home", "10:01"): 1, ("/shop", "10:00"): 1}
     assert "1 passed" in said["pytest"]
     assert said["down"] == "stopped\n"
+
+
+def computes_what_its_program_declares(folder: Path, port: int, python: str, environ: Mapping[str, str]) -> None:
+    """The program at the top of the README, run over three trades as `headrace run` runs it."""
+    project = folder / "market"
+    project.mkdir()
+    program = next(block.text for block in blocks(ROOT / "README.md") if block.language == "python")
+    (project / "market.py").write_text(program)
+    trades = [
+        {"symbol": "A", "price": price, "qty": 1, "at": f"2024-01-01T10:00:0{n}Z"} for n, price in enumerate((10, 12, -1))
+    ]
+    (project / "trades.jsonl").write_text("".join(json.dumps(trade) + "\n" for trade in trades))
+    commands = [
+        "send trades trades.jsonl --key symbol --create",
+        "run market.py --until now",
+        "peek trade-stats --json",
+        "down",
+    ]
+    said = _typed(project, port, [["headrace", *shlex.split(command)] for command in commands], python, environ)
+    (row,) = (json.loads(line) for line in said["peek"].splitlines())
+    stats = row["value"] if isinstance(row["value"], dict) else json.loads(row["value"])
+    assert (stats["low"], stats["high"], stats["mean"], stats["trades"]) == (10.0, 12.0, 11.0, 2)
+    with sqlite3.connect(project / "moves.db") as moves:
+        assert moves.execute("SELECT symbol, high, low FROM moves").fetchall() == [("A", 12.0, 10.0)]
 
 
 def _your_own() -> list[list[str]]:

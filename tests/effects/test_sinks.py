@@ -118,7 +118,7 @@ def test_tls_is_left_out_only_where_the_server_is_this_machine() -> None:
             'write server="smtp.example.com:587"',
         ),
         (lambda: mail(tls="maybe"), "tls='maybe' is not known", "tls is one of: 'starttls', 'tls', 'none'"),
-        (lambda: mail(user="me"), "user= and password= go together", "give both, or neither"),
+        (lambda: mail(user="me"), "user= and password= go together", "write both, or neither"),
         (
             lambda: mail(server="smtp.example.com:25", user="me", password=PASSWORD, tls="none"),
             "the password would cross the network in plain text",
@@ -145,12 +145,12 @@ def test_tls_is_left_out_only_where_the_server_is_this_machine() -> None:
         ),
         (
             lambda: hook("https://example.com/a b"),
-            "the webhook's URL can't be used: it has spaces, control characters or letters that must be encoded",
+            "the webhook's URL can't be used: it contains spaces, control characters or letters that must be encoded",
             'write webhook("https://example.com/hook")',
         ),
         (
             lambda: hook("https://example.com/\r\nX: y"),
-            "the webhook's URL can't be used: it has spaces, control characters or letters that must be encoded",
+            "the webhook's URL can't be used: it contains spaces, control characters or letters that must be encoded",
             'write webhook("https://example.com/hook")',
         ),
         (
@@ -196,11 +196,11 @@ def test_tls_is_left_out_only_where_the_server_is_this_machine() -> None:
             "timeout='soon' is not a duration",
             'write "5 minutes", "1 hour 30 minutes", "250 ms" or a timedelta',
         ),
-        (lambda: hr.sinks.call(5), "5 is not a function", "write def tell(row, id): …, and then call(tell)"),  # pyright: ignore
+        (lambda: hr.sinks.call(5), "5 is not a function", "write def notify(row, id): …, and then call(notify)"),  # pyright: ignore
         (
             lambda: hr.sinks.call(lambda row, key: None),
             "a function without a name needs name=",
-            'write call(…, name="tell-desk")',
+            'write call(…, name="notify-desk")',
         ),
     ],
 )

@@ -10,7 +10,7 @@ START = at("10:00:00")
 SUBJECTS = ["news", "sport", "food", "music"]
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (2, 3))])
 def test_recommendations_are_those_of_a_loop_over_everything(drive, seed):
     chance = random.Random(seed)
     readers = {f"r{n}": {"reader": f"r{n}", "language": "en" if n else "de", "personal": n != 3} for n in range(4)}

@@ -17,8 +17,9 @@ def right(report: Report) -> None:
     assert report.violations == [], f"seed {SEED}"
 
 
-def test_checkpoint_surgery() -> None:
-    right(strikes.surgeries(SEED, 3, print))
+@pytest.mark.parametrize("count", [1, pytest.param(3, marks=pytest.mark.soak)])
+def test_checkpoint_surgery(count: int) -> None:
+    right(strikes.surgeries(SEED, count, print))
 
 
 @pytest.mark.soak

@@ -81,6 +81,15 @@ def test_topics_in_several_formats_have_a_query_each() -> None:
     ]
 
 
+def test_a_sink_shares_the_query_of_a_topic_in_any_format() -> None:
+    app = hr.App("two")
+    counts = app.stream("in", format="text").key_by("value").count()
+    counts.to(hr.sinks.sqlite("counts.db", table="counts"))
+    counts.to("counts", key_format="json", headers={"word": "value"})
+    (query,) = app.queries()
+    assert (query.key_format.name, query.headers) == ("json", (("word", "value"),))
+
+
 def test_events_that_are_late_for_a_query_in_bytes_are_written_as_they_always_are(drive: Any) -> None:
     app = hr.App("late")
     events = app.stream("in", schema="k string, at timestamp", time="at", lateness="0 seconds")
@@ -108,6 +117,21 @@ REFUSED: dict[str, tuple[Callable[[], object], str, str]] = {
         lambda: numbers().to(hr.sinks.sqlite("x.db", table="t"), format="json"),
         "has columns, not records",
         "leave format= out",
+    ),
+    "headers of a sink": (
+        lambda: numbers().to(hr.sinks.sqlite("x.db", table="t"), headers={"k": "k"}),
+        "has columns, not records",
+        "leave headers= out",
+    ),
+    "headers without names": (
+        lambda: numbers().to("out", headers=["k"]),  # pyright: ignore
+        "does not name headers",
+        'headers={"trace"',
+    ),
+    "a header of an unknown column": (
+        lambda: numbers().to("out", headers={"k": "kk"}),
+        "no column 'kk'",
+        "its columns are: k, v",
     ),
     "bytes of two": (
         lambda: numbers().key_by("k", "v").count().to("out", key_format="bytes"),

@@ -35,7 +35,7 @@ def loud(text: str) -> str:
 app = hr.App("cluster")
 rows = app.stream("IN", schema="k string, v int").with_columns(k="loud(k)")
 counts = rows.key_by("k").agg(n="count(*)", total="sum(v)")
-counts.to("OUT")
+counts.to("OUT", headers={"k": "k"})
 counts.to(hr.sinks.sqlite("counts.db", table="counts"))
 rows.with_columns(pad="repeat('x', 20000)").to(hr.sinks.postgres("POSTGRES", table="padded"))
 """
@@ -82,6 +82,7 @@ def test_an_application_runs_on_a_spark_cluster(
     assert counts.fetchall() == [("A!", 50, 2450), ("B!", 50, 2500)]
     newest = peek.table(peek.read(broker.connection, f"{topic}-out"))
     rows = {row["k"]: row["total"] for row in (json.loads(record.value or b"{}") for record in newest.values())}
+    assert {tuple(record.headers) for record in newest.values()} == {(("k", b"A!"),), (("k", b"B!"),)}
     assert rows == {"A!": sum(range(0, 100, 2)), "B!": sum(range(1, 100, 2))}
 
 

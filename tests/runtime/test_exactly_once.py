@@ -339,7 +339,7 @@ def test_the_commands_for_dead_letters(project: Any, topic: str, tmp_path: Path,
     assert "trace" in shown
     code, said = headrace("replay")
     assert code == 1
-    assert "give ids, or --all" in said
+    assert "name their ids, or --all" in said
     code, said = headrace("drop", f"{topic}/9/9")
     assert code == 1
     assert "headrace dead list" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace.broker import topics
+from headrace.broker import peek, topics
 from headrace.errors import RunError, TopicError
+from headrace.runtime import dead
 from headrace.runtime.state import StateError
 from tests.runtime.test_handle import Batches
 from tests.runtime.test_run import put, rows_of, run
@@ -98,6 +100,24 @@ def test_headers_are_a_column(project: Any, topic: str) -> None:
         (1, "abc", 3),
         (2, None, None),
     ]
+
+
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+def test_headers_are_written_and_another_client_reads_them(project: Any, topic: str, delivery: Any) -> None:
+    put(project, topic, [{"v": 1, "name": "Zoë"}, {"v": 2}, {"v": 3, "name": "no number"}])
+    app = hr.App(f"copy-{topic}")
+    headers = {"name": "name", "raw": "cast(name as binary)", "n": "v * 2", "checked": "if(v = 3, cast(name as int), 1)"}
+    app.stream(topic, schema="v long, name string").to(f"{topic}-out", headers=headers, delivery=delivery)
+    run(app, project)
+    written = {
+        json.loads(record.value or b"")["v"]: list(record.headers) for record in peek.read(project.connection, f"{topic}-out")
+    }
+    assert written == {
+        1: [("name", "Zoë".encode()), ("raw", "Zoë".encode()), ("n", b"2"), ("checked", b"1")],
+        2: [("n", b"4"), ("checked", b"1")],
+    }
+    (letter,) = dead.letters(project.connection, app.name)
+    assert (letter.offset, "no number" in letter.cause) == (2, True)
 
 
 def test_a_topic_of_a_pattern_that_was_created_again_is_noticed(project: Any, topic: str) -> None:

@@ -32,7 +32,7 @@ def no_seven(n: int) -> int:
     return n
 
 
-@pytest.mark.parametrize("bad", ["dead", "skip"])
+@pytest.mark.parametrize("bad", ["dead", pytest.param("skip", marks=pytest.mark.soak)])
 def test_the_account_closes_for_every_place_that_is_written_to(
     bad: Any,
     spark: Any,

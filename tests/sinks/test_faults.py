@@ -160,7 +160,7 @@ def test_a_new_run_waits_for_a_batch_that_is_being_merged(postgres: Postgres, ta
     assert written(place) == list(range(9))
 
 
-@pytest.fixture(params=["postgres", "sqlite", "redis"])
+@pytest.fixture(params=["postgres", "sqlite", pytest.param("redis", marks=pytest.mark.soak)])
 def tried(request: pytest.FixtureRequest, table: str, tmp_path: Path) -> tuple[Sink, Callable[[], list[int]]]:
     """A sink, and the numbers that are in it."""
     if request.param == "redis":

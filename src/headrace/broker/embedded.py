@@ -75,7 +75,7 @@ def revive(config: Config, say: Say = to_stderr) -> str:
         if state is None or state.pid is None:
             raise BrokerError(
                 "the embedded broker was stopped while the application was running",
-                fix="start the application again: it starts the broker, and goes on where it was",
+                fix="start the application again: it starts the broker, and resumes where it stopped",
             )
         return _up(config, home, state, say)
 

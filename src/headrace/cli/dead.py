@@ -83,5 +83,5 @@ def _drop(args: argparse.Namespace) -> int:
 
 def _chosen(args: argparse.Namespace) -> list[DeadLetter]:
     if bool(args.id) == args.all:
-        raise ConfigError("which ones?", fix="give ids, or --all")
+        raise ConfigError("which dead letters?", fix="name their ids, or --all")
     return dead.find(flags.connect(args), flags.app_name(args), args.id)

@@ -1,4 +1,4 @@
-"""Looks at this machine: Java, Spark, the kernel, jars, broker, ports, disk. The exit code is 0 when all is well."""
+"""Looks at this machine: Java, Spark, the kernel, jars, broker, ports, disk. The exit code is 0 if everything is fine."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from headrace.errors import BrokerError
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--force", action="store_true", help="also under applications that are running")
+    parser.add_argument("--force", action="store_true", help="even while applications use it")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Starts a project: an application that runs, sample data, and a test."""
+"""Creates a project: an application that runs, sample data, and a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shows the records of a topic without leaving a trace. A line is partition, offset, time, key, value.
+"""Shows the records of a topic, without a consumer group. A line is partition, offset, time, key, value.
 
 headrace peek trades --from "5 minutes ago" --follow
 headrace peek companies --table

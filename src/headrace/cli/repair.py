@@ -1,6 +1,6 @@
-"""Lets a query go on whose checkpoint and destinations don't fit together: what those remember of it is forgotten.
+"""Repairs a query whose checkpoint and destinations don't fit together: deletes the marks of the destinations that don't.
 
-The query then goes on from the checkpoint that is there, or from the beginning. Results that it has written since are written
+The query then continues from the checkpoint that is there, or from the beginning. Results that it has written since are written
 again; results that a destination has lost stay missing. `headrace reset` computes all of them again instead.
 """
 

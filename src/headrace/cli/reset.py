@@ -1,4 +1,4 @@
-"""Lets a query start over, as if it had never run: headrace reset app.py QUERY --output delete
+"""Starts a query over, as if it had never run: headrace reset app.py QUERY --output delete
 
 Its state is deleted, and it reads its topics from their start again, or from their end where the stream has start="latest".
 What it has written is kept (--output keep) or deleted (--output delete). Stop the application first. The same
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.yes:
         if not sys.stdin.isatty():
             raise ConfigError("a reset asks before it begins, and there is no terminal to ask on", fix="add --yes")
-        print("go on? [y/N] ", end="", file=sys.stderr, flush=True)
+        print("continue? [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             print("nothing was changed", file=sys.stderr)
             return 1

@@ -1,6 +1,6 @@
 """Runs an application until it is stopped: headrace run app.py
 
-Ctrl-C stops it cleanly; started again, it goes on where it was.
+Ctrl-C stops it cleanly; the next run resumes where it stopped.
 """
 
 from __future__ import annotations

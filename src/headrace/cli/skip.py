@@ -1,7 +1,7 @@
-"""Lets a query go on whose next records were deleted, by retention or by hand, before it could read them.
+"""Skips records that were deleted, by retention or by hand, before a query could read them.
 
-It goes on with the records that are left and keeps its state. What was never read is noted beside its checkpoint, and each run
-says so. Stop the application first.
+The query continues with the records that are left, and keeps its state. What it never read is recorded beside its checkpoint,
+and listed by each run. Stop the application first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
     app = load.load(args.file)
     found = skip.skip(app, args.query, flags=vars(args), display=display.choose(app.name))
     for gap in found:
-        print(f"{args.query} goes on without {gap.end - gap.begin:,} records: {gap}")
+        print(f"{args.query} continues without {gap.end - gap.begin:,} records: {gap}")
     if not found:
         print(f"nothing to skip: all that {args.query} has yet to read is there")
     return 0

@@ -15,7 +15,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="action", required=True)
 
     listing = actions.add_parser("list", help="all topics")
-    listing.add_argument("--internal", action="store_true", help="also Kafka's own")
+    listing.add_argument("--internal", action="store_true", help="include Kafka's own")
     listing.set_defaults(action=_list)
 
     create = actions.add_parser("create", help="a new topic")
@@ -28,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     describe.add_argument("name")
     describe.set_defaults(action=_describe)
 
-    alter = actions.add_parser("alter", help="some settings of a topic; records that are there keep what they have")
+    alter = actions.add_parser("alter", help="some settings of a topic; existing records keep what they have")
     alter.add_argument("name")
     alter.add_argument(
         "--config", action="append", required=True, metavar="KEY=VALUE", help="such as message.timestamp.type=LogAppendTime"

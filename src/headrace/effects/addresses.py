@@ -57,14 +57,14 @@ class Target:
     def of(url: str) -> Target:
         """ValueError says what is wrong, without the URL: it may hold a secret."""
         if any(not "!" <= c <= "~" for c in url):
-            raise ValueError("it has spaces, control characters or letters that must be encoded")
+            raise ValueError("it contains spaces, control characters or letters that must be encoded")
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https"):
             raise ValueError("it does not begin with https:// or http://")
         if not parts.hostname:
             raise ValueError("it names no host")
         if parts.username is not None or parts.password is not None:
-            raise ValueError("it holds a user or a password; give headers={'Authorization': hr.secret(…)}")
+            raise ValueError("it contains a user or a password; use headers={'Authorization': hr.secret(…)}")
         if parts.fragment:
             raise ValueError("it has a part after #, which is never sent")
         secure = parts.scheme == "https"

@@ -24,7 +24,7 @@ def common(
     rate_text: str | None,
     retries: int,
 ) -> dict[str, Any]:
-    """The fields of `Effect` from what the user gave. Without a name it is made of what the effect is about."""
+    """The fields of `Effect` from what the user gave. Without a name it is derived from what the effect is about."""
     checks.one_of("on_doubt", on_doubt, ("at_most_once", "at_least_once"), where)
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise PlanError(f"retries={retries!r} is not a number of retries", where=where, fix="write retries=20, or 0 for none")

@@ -1,4 +1,4 @@
-"""What all effects have in common: a name, an id for each row, a policy for doubt; and what can come of an attempt."""
+"""What all effects have in common: a name, an id for each row, a policy for doubt; and the outcomes of an attempt."""
 
 from __future__ import annotations
 
@@ -139,5 +139,5 @@ class Effect(Sink, ABC):
 
     @property
     def row_id(self) -> tuple[tuple[str, str | None], ...] | None:
-        """The outbox's id of a row: the effect's name and what `id=` gives; None if it has no `id=`."""
+        """The outbox's id of a row: the effect's name and the result of `id=`; None if it has no `id=`."""
         return None if self.id is None else ((f"{self.name}:", None), *template.parts(self.id))

@@ -85,7 +85,7 @@ def path(state: str, app: str) -> Path:
     if "://" in state:
         raise ConfigError(
             f"effects need their outbox on a disk of this machine, and `state` is {state}",
-            fix="give a folder as `state`; headrace config shows where it is set",
+            fix="set `state` to a folder; headrace config shows where it is set",
         )
     return Path(state) / app / FILE
 

@@ -168,7 +168,7 @@ def judge(status: int, retry_after: str | None, text: str, now: float) -> Outcom
     if status in (408, 425):
         return Later(cause)
     if 300 <= status < 400:
-        return Refused(f"{cause}: redirects are not followed; give the URL it leads to")
+        return Refused(f"{cause}: redirects are not followed; use the URL it leads to")
     # 409 is what a receiver says of a key whose first request it still works on.
     if status == 409 or not 200 <= status < 500:
         return Doubt(cause)

@@ -33,7 +33,7 @@ class Letter(NamedTuple):
 
 
 class _NotMade(Exception):
-    """The row can't become a letter; its text says why."""
+    """The row can't become an e-mail; its text says why."""
 
 
 class _Refused(Exception):
@@ -111,7 +111,7 @@ class SmtpSender:
 
     def _envelope(self, session: smtplib.SMTP, letter: Letter) -> smtplib.SMTP:
         _expect("MAIL FROM", session.mail(letter.sender), 250)
-        # All or nobody: a letter that only some got could not be sent again.
+        # All or nobody: an e-mail that only some received could not be sent again.
         for address in letter.to:
             _expect(f"RCPT TO {address}", session.rcpt(address), 250, 251)
         _expect("DATA", session.docmd("DATA"), 354)

@@ -39,7 +39,7 @@ def pause(attempt: int, longest: int, share: float) -> int:
 
 
 class Board:
-    """How the threads tell each other: there is something new, nothing is due, it is over."""
+    """How the threads signal each other: there is something new, nothing is due, it is over."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

@@ -254,7 +254,7 @@ def split(node: Node, conditions: Sequence[str], site: CallSite) -> tuple[Filter
     if not conditions:
         raise PlanError("split() needs a condition", where=site.where, fix='write big, rest = stream.split("qty > 100")')
     udfs = checks.check(node, conditions, site)
-    # `is true` / `is not true`: an event for which a condition is null goes on to the next one, not nowhere.
+    # `is true` / `is not true`: an event for which a condition is null is tried with the next one.
     before: list[str] = []
     parts: list[str] = []
     for condition in conditions:
@@ -308,7 +308,7 @@ def windowed(
         raise _no_lateness("close_after", site.where)
     own = None if close_after is None else micros(close_after, what="close_after", where=site.where)
     if chosen == "updates" and any(isinstance(below, Aggregate | Join) for below in query(node)):
-        # Those give rows in the end only, this one whenever they change: Spark does not do both in one query.
+        # Those emit rows at the end only, this one whenever they change: Spark does not do both in one query.
         node = cuts.cut(node, site)
     (node,) = cuts.apart((node,), site, silence.of_streams(node) if own is None else own)
     return Windowed(node, window, chosen, late, own)

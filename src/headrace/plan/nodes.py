@@ -417,6 +417,8 @@ class Write:
     delivery: Delivery = "exactly_once"
     format: Format = field(default=Json())
     key_format: Format = field(default=Text())
+    headers: Named = ()
+    """Names and expressions, of the records."""
 
     @property
     def label(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -13,6 +13,7 @@ from headrace.errors import PlanError, Where
 from headrace.formats.json import Json
 from headrace.formats.text import Text
 from headrace.plan import checks, durations, silence
+from headrace.plan.callsite import CallSite
 from headrace.plan.cuts import uncut
 from headrace.plan.format import Format
 from headrace.plan.nodes import (
@@ -32,6 +33,7 @@ from headrace.plan.nodes import (
     KeyBy,
     Lookup,
     Moment,
+    Named,
     Node,
     Project,
     Read,
@@ -69,6 +71,8 @@ class QuerySpec:
     delivery: Delivery = "exactly_once"
     format: Format = field(default=Json())
     key_format: Format = field(default=Text())
+    headers: Named = ()
+    """Names and expressions, of the records in its topics."""
     late: tuple[Write, ...] = ()
     """What came too late for the query's windows, and the topics it goes to."""
 
@@ -147,9 +151,11 @@ def written(
     delivery: Delivery,
     format: str | Format | None,
     key_format: str | Format | None,
-    where: Where,
+    headers: Mapping[str, str] | None,
+    site: CallSite,
 ) -> Write:
     """What `to` says."""
+    where = site.where
     if not isinstance(to, str | Sink):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise PlanError(
             f"to() takes a topic's name or one of hr.sinks, not {type(to).__name__}", where=where, fix='write .to("topic")'
@@ -158,8 +164,9 @@ def written(
     if isinstance(to, Sink):
         if delivery != "exactly_once":
             raise PlanError(f"{to.label} is written exactly once", where=where, fix="leave delivery= out: it is for topics")
-        if format is not None or key_format is not None:
-            raise PlanError(f"{to.label} has columns, not records", where=where, fix="leave format= out: it is for topics")
+        if format is not None or key_format is not None or headers is not None:
+            extra = "headers=" if headers is not None else "format="
+            raise PlanError(f"{to.label} has columns, not records", where=where, fix=f"leave {extra} out: it is for topics")
         to.check(node, where)
     value, key = formats.of(format or "json", where), formats.of(key_format or "text", where, argument="key_format")
     if (refused := value.unwritable(node.columns, node.key)) is not None:
@@ -193,7 +200,25 @@ def written(
         delivery=delivery,
         format=value,
         key_format=key,
+        headers=_headers(node, headers, site),
     )
+
+
+def _headers(node: Node, headers: Mapping[str, str] | None, site: CallSite) -> Named:
+    """Checked as expressions are."""
+    if headers is None:
+        return ()
+    if not isinstance(headers, Mapping) or not all(isinstance(name, str) and name for name in headers):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise PlanError(
+            f"headers={headers!r} does not name headers", where=site.where, fix='write headers={"trace": "trace_id"}'
+        )
+    if functions := checks.check(node, headers.values(), site):
+        raise PlanError(
+            f"the Python function {functions[0].name}() can't be called in headers=",
+            where=site.where,
+            fix="compute it before: with_columns(…)",
+        )
+    return tuple(headers.items())
 
 
 def _folder(label: str) -> str:
@@ -212,7 +237,7 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
     for write in parts.values():
         if write in lates:
             continue
-        group = next((group for group in groups if _together(group[0], write)), None)
+        group = next((group for group in groups if _together(group, write)), None)
         if group is None:
             groups.append([write])
         else:
@@ -242,11 +267,16 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
     return tuple(specs)
 
 
-def _together(one: Write, other: Write) -> bool:
-    """Whether one query writes both."""
-    alone = any(isinstance(write.to, Sink) and write.to.alone for write in (one, other))
-    same = (one.delivery, one.format, one.key_format) == (other.delivery, other.format, other.key_format)
-    return not alone and same and one.node == other.node
+def _together(group: Sequence[Write], write: Write) -> bool:
+    """Whether the query that writes the group writes this too. How records are written is for topics to agree on."""
+    first = group[0]
+    alone = any(isinstance(each.to, Sink) and each.to.alone for each in (first, write))
+    topics = {_written_as(each) for each in (*group, write) if isinstance(each.to, str)}
+    return not alone and len(topics) < 2 and first.delivery == write.delivery and first.node == write.node
+
+
+def _written_as(write: Write) -> tuple[object, ...]:
+    return write.format, write.key_format, write.headers
 
 
 def _late(write: Write) -> TooLate | None:
@@ -306,6 +336,7 @@ def _one_feed_a_topic(writes: Collection[Write]) -> None:
 
 def _spec(app: str, first: Write, group: Sequence[Write]) -> QuerySpec:
     nodes = walk(first.node)
+    records = next((write for write in group if isinstance(write.to, str)), first)
     return QuerySpec(
         app=app,
         name=first.name,
@@ -317,8 +348,9 @@ def _spec(app: str, first: Write, group: Sequence[Write]) -> QuerySpec:
         named=first.named,
         where=first.where,
         delivery=first.delivery,
-        format=first.format,
-        key_format=first.key_format,
+        format=records.format,
+        key_format=records.key_format,
+        headers=records.headers,
     )
 
 

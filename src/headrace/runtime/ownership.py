@@ -113,7 +113,7 @@ class Lease:
         if self._lost:
             raise StateError(
                 f"the broker did not hear from this run of {self._app!r} for too long, and another one may have taken over",
-                fix="look whether another one runs; if not, start it again: it goes on where it was",
+                fix="look whether another one runs; if not, start it again: it resumes where it stopped",
             )
 
     def _owners(self) -> set[str]:

@@ -171,7 +171,7 @@ class _Application:
                     raise RunError(
                         f"Spark stopped: its process ended ({type(e).__name__})",
                         fix=f"the end of {sharing.log(_log(self.config, self.name))} says more; started again, "
-                        "the application goes on where it was",
+                        "the application resumes where it stopped",
                     ) from e
                 # Whoever stops us may well stop all of our processes at once.
                 summary = _nothing(self.specs)

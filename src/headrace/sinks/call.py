@@ -72,10 +72,12 @@ def call(
     """
     where = call_site().where
     if not callable(function):
-        raise PlanError(f"{function!r} is not a function", where=where, fix="write def tell(row, id): …, and then call(tell)")
+        raise PlanError(
+            f"{function!r} is not a function", where=where, fix="write def notify(row, id): …, and then call(notify)"
+        )
     known = getattr(function, "__name__", "")
     if name is None and not known.isidentifier():
-        raise PlanError("a function without a name needs name=", where=where, fix='write call(…, name="tell-desk")')
+        raise PlanError("a function without a name needs name=", where=where, fix='write call(…, name="notify-desk")')
     return Call(
         **arguments.common(
             "call",

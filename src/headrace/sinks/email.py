@@ -85,9 +85,9 @@ def email(
     chosen: Tls = tls or ("none" if local else "starttls")
     secret = secrets.checked(password, "password", where)
     if (user is None) != (secret is None):
-        raise PlanError("user= and password= go together", where=where, fix="give both, or neither")
+        raise PlanError("user= and password= go together", where=where, fix="write both, or neither")
     if user is not None and not (user.isascii() and user.isprintable()):
-        raise PlanError(f"user={user!r} is not a name that SMTP can carry", where=where, fix="ASCII letters and signs")
+        raise PlanError(f"user={user!r} is not a name that SMTP can carry", where=where, fix="use ASCII letters and signs")
     if secret is not None and chosen == "none" and not local:
         raise PlanError(
             "the password would cross the network in plain text", where=where, fix='write tls="starttls" or tls="tls"'

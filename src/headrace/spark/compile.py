@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from headrace import extras
 from headrace.errors import PlanError
 from headrace.plan.nodes import (
     TIME,
@@ -37,7 +38,7 @@ from headrace.plan.nodes import (
     walk,
 )
 from headrace.plan.queries import QuerySpec
-from headrace.spark import account, encode, functions, holdable, joins, jvm, lanes, tables, windows
+from headrace.spark import account, encode, holdable, joins, jvm, lanes, tables, windows
 from headrace.spark.columns import column
 from headrace.spark.decode import ADVANCE, decode, fields_of
 from headrace.spark.encode import Encoding
@@ -98,6 +99,10 @@ def compile(spec: QuerySpec, read: Reader, *, realtime: bool = False, now: Colum
     inputs = Inputs(spec, _paced(read, spec, clock) if spec.paced else read, now, newest, *found)
     rows, *lates = _rows(ends, inputs, kernel)
     rows = Guard.of(spec.node, *found or [None]).whole(rows, holdable.nul_characters(spec, rows))
+    if spec.headers:
+        texts = [F.expr(text) for _, text in spec.headers]
+        rows, values = Guard.of(spec.node, *found or [None]).expressions(rows, texts, ())
+        rows = encode.with_headers(rows, [name for name, _ in spec.headers], values)
     counted = rows.where(jvm.emit(rows.sparkSession))
     compiled = Compiled(spec, counted, tuple(lates), tuple(kernel.layouts), tuple(kernel.types), *found or [None])
     records = compiled.records
@@ -229,7 +234,7 @@ class _Built:
 
     def add(self, node: Node) -> None:
         if node.udfs:
-            functions.register(self._session(inputs(node)[0]), node.udfs, node.where)
+            _register(self._session(inputs(node)[0]), node)
         if node.kind == "stream":
             self.frames[id(node)] = self._frame(node)
         elif (raw := self._raw(node)) is not None:
@@ -392,6 +397,13 @@ def _dedupe(node: Dedupe, frame: DataFrame) -> DataFrame:
     remembered = frame.select(*others, windows.timed(F.col(TIME), node.within))
     deduped = remembered.dropDuplicatesWithinWatermark(list(node.by))
     return deduped.select(*others, windows.timed(F.col(TIME), node.lateness or 0))
+
+
+def _register(spark: SparkSession, node: Node) -> None:
+    extras.require("pandas", "Python functions", where=node.where)
+    from headrace.spark import functions  # imports pandas
+
+    functions.register(spark, node.udfs, node.where)
 
 
 def explain(e: PySparkException) -> str:

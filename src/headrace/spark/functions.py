@@ -14,11 +14,10 @@ from pyspark.sql.types import StringType, StructType, _parse_datatype_string  # 
 
 from headrace.errors import PlanError, Where
 from headrace.plan.nodes import Udf
+from headrace.spark.guard import CALL
 from headrace.spark.returns import Fit
 
 _ARROW: type = pa.Array  # pyright: ignore
-CALL = "_call_"
-"""What the name of the other form begins with."""
 Function = Callable[..., Any]
 
 

@@ -13,10 +13,11 @@ from headrace.errors import Where
 from headrace.plan.nodes import Bad, Node, Read, Source, Udf, walk
 from headrace.spark import account, jvm
 from headrace.spark.account import PLACE
-from headrace.spark.functions import CALL
 from headrace.spark.read import inputs
 
 _GUARD = "_guard_"
+CALL = "_call_"
+"""What the name of the form of a Python function begins with that returns the value or the cause."""
 _ROW_KEY = "_row_key"
 
 

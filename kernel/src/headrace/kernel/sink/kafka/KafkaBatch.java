@@ -30,6 +30,7 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.header.Header;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.util.TaskFailureListener;
@@ -38,6 +39,9 @@ import org.apache.spark.util.TaskFailureListener;
 final class KafkaBatch implements BatchWrite {
   /** What a record needs besides its key and its value, at most; and what a request of one record does. */
   private static final int OVERHEAD = 128;
+
+  /** What a header needs besides its name and its value, and a character of its name, at most. */
+  private static final int HEADER = 10, UTF8 = 3;
 
   /** Good records between two bad ones are read over, unless they are this many. */
   private static final int FAR = 10_000;
@@ -75,7 +79,7 @@ final class KafkaBatch implements BatchWrite {
     return new TaskWriter() {
       @Override
       public void write(InternalRow row) {
-        send(Rows.route(row), Rows.key(row), Rows.value(row));
+        send(Rows.route(row), Rows.key(row), Rows.value(row), Rows.headers(row));
       }
 
       @Override
@@ -90,11 +94,13 @@ final class KafkaBatch implements BatchWrite {
     };
   }
 
-  private void send(int route, byte[] key, byte[] value) {
+  private void send(int route, byte[] key, byte[] value, Header[] headers) {
+    int size = OVERHEAD + (key == null ? 0 : key.length) + (value == null ? 0 : value.length);
+    for (Header header : headers) size += HEADER + header.key().length() * UTF8 + header.value().length;
     for (String topic : destination.settings.routes().get(route)) {
-      int size = OVERHEAD + (key == null ? 0 : key.length) + (value == null ? 0 : value.length);
-      if (size > destination.settings.limits().getOrDefault(topic, Integer.MAX_VALUE)) tooLarge(topic, key, value, size);
-      else send(new ProducerRecord<>(topic, key, value));
+      ProducerRecord<byte[], byte[]> record = new ProducerRecord<>(topic, null, key, value, Arrays.asList(headers));
+      if (size > destination.settings.limits().getOrDefault(topic, Integer.MAX_VALUE)) tooLarge(record, size);
+      else send(record);
     }
   }
 
@@ -128,13 +134,14 @@ final class KafkaBatch implements BatchWrite {
     }
   }
 
-  private synchronized void tooLarge(String topic, byte[] key, byte[] value, int size) {
+  private synchronized void tooLarge(ProducerRecord<byte[], byte[]> record, int size) {
+    String topic = record.topic();
     int limit = destination.settings.limits().get(topic);
     String cause = "a row of " + size + " bytes is too large for the topic " + topic + ", which takes " + limit;
     if (destination.deadLetters == null) throw new RefusedException(cause + ": make rows smaller, or raise its max.message.bytes");
     // It has no place in a topic: it is known by its batch, which is written once, and its number there.
     long place = batch.number() << 20 | oversized.size();
-    oversized.put(new DeadLetter(topic, -1, place, "to " + topic, cause), new ProducerRecord<>(topic, key, value));
+    oversized.put(new DeadLetter(topic, -1, place, "to " + topic, cause), record);
   }
 
   @Override
@@ -180,7 +187,7 @@ final class KafkaBatch implements BatchWrite {
         places.forEach((place, there) -> writeDeadLetters(consumer, place, there));
       }
     }
-    oversized.forEach((deadLetter, record) -> writeDeadLetters(deadLetter, record.key(), record.value(), null));
+    oversized.forEach((deadLetter, record) -> writeDeadLetters(deadLetter, record.key(), record.value(), record.headers()));
   }
 
   private boolean writeDeadLetters(String file, TreeMap<Long, DeadLetter> deadLetters) {
@@ -197,18 +204,18 @@ final class KafkaBatch implements BatchWrite {
       if (deadLetters.firstKey() - consumer.position(place) > FAR) consumer.seek(place, deadLetters.firstKey());
       for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100)).records(place)) {
         DeadLetter deadLetter = deadLetters.remove(record.offset());
-        if (deadLetter != null) writeDeadLetters(deadLetter, record.key(), record.value(), record);
+        if (deadLetter != null) writeDeadLetters(deadLetter, record.key(), record.value(), record.headers());
       }
       // What the log let go of in the meantime is told without its bytes.
       for (var gone = deadLetters.headMap(consumer.position(place)); !gone.isEmpty(); ) writeDeadLetters(gone.remove(gone.firstKey()), null, null, null);
     }
   }
 
-  private void writeDeadLetters(DeadLetter deadLetter, byte[] key, byte[] value, ConsumerRecord<byte[], byte[]> record) {
+  private void writeDeadLetters(DeadLetter deadLetter, byte[] key, byte[] value, Iterable<Header> headers) {
     String id = destination.settings.id() + "/" + deadLetter.id();
     ProducerRecord<byte[], byte[]> dead = new ProducerRecord<>(destination.settings.deadLetterTopic(), 0, Batch.utf8(id), value == null ? new byte[0] : value);
     // The record's own headers have a prefix, so that none of them passes for a fact.
-    if (record != null) record.headers().forEach(header -> dead.headers().add("header." + header.key(), header.value()));
+    if (headers != null) headers.forEach(header -> dead.headers().add("header." + header.key(), header.value()));
     Map<String, String> facts = new TreeMap<>();
     facts.put("topic", deadLetter.topic());
     facts.put("partition", Integer.toString(deadLetter.partition()));

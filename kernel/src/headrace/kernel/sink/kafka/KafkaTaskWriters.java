@@ -10,6 +10,8 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.spark.sql.catalyst.InternalRow;
 
 /**
@@ -28,14 +30,14 @@ record KafkaTaskWriters(String sink, int index) implements TaskWriter.Factory {
   }
 
   interface Records {
-    void send(int route, byte[] key, byte[] value);
+    void send(int route, byte[] key, byte[] value, Header[] headers);
   }
 
   /** What a task's {@link Packed} holds, if it had to pack. */
   static void unpack(Serializable result, Records to) {
     if (result == null) return;
     try (DataInputStream in = new DataInputStream(new BufferedInputStream(((TaskOutput.Stored) result).open()))) {
-      for (int route = in.read(); route >= 0; route = in.read()) to.send(route, field(in), field(in));
+      for (int route = in.read(); route >= 0; route = in.read()) to.send(route, field(in), field(in), headers(in));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -44,6 +46,12 @@ record KafkaTaskWriters(String sink, int index) implements TaskWriter.Factory {
   private static byte[] field(DataInputStream in) throws IOException {
     int length = in.readInt();
     return length < 0 ? null : in.readNBytes(length);
+  }
+
+  private static Header[] headers(DataInputStream in) throws IOException {
+    Header[] headers = new Header[in.readUnsignedShort()];
+    for (int i = 0; i < headers.length; i++) headers[i] = new RecordHeader(in.readUTF(), field(in));
+    return headers;
   }
 
   private static final class Packed implements TaskWriter {
@@ -61,6 +69,7 @@ record KafkaTaskWriters(String sink, int index) implements TaskWriter.Factory {
         out.writeByte(Rows.route(row));
         field(Rows.key(row));
         field(Rows.value(row));
+        headers(Rows.headers(row));
       } catch (IOException e) {
         throw new UncheckedIOException(e);
       }
@@ -69,6 +78,14 @@ record KafkaTaskWriters(String sink, int index) implements TaskWriter.Factory {
     private void field(byte[] value) throws IOException {
       out.writeInt(value == null ? -1 : value.length);
       if (value != null) out.write(value);
+    }
+
+    private void headers(Header[] headers) throws IOException {
+      out.writeShort(headers.length);
+      for (Header header : headers) {
+        out.writeUTF(header.key());
+        field(header.value());
+      }
     }
 
     @Override
