@@ -67,6 +67,7 @@ def test_what_is_written_is_read_back_with_every_type(broker: Any, topic: str) -
     app.run(until="now")
 
     sent, copied = hr.read(topic, schema=EACH, as_="arrow"), hr.read(f"{topic}-out", app=app, as_="arrow")
+    sent, copied = sent.sort_by("id"), copied.sort_by("id")
     assert copied.schema == sent.schema
     assert copied.to_pylist() == sent.to_pylist()
     full, empty = copied.to_pylist()
@@ -76,7 +77,7 @@ def test_what_is_written_is_read_back_with_every_type(broker: Any, topic: str) -
     assert copied.schema.field("local").type == pa.timestamp("us")
     assert copied.schema.field("price").type == pa.decimal128(20, 4)
 
-    frame = hr.read(f"{topic}-out", app=app)
+    frame = hr.read(f"{topic}-out", app=app).sort_values("id", ignore_index=True)
     assert frame["long"].tolist() == [9007199254740993, pd.NA]
     assert str(frame["id"].dtype) == "int32"
     assert str(frame["at"].dtype) == "datetime64[us, UTC]"
@@ -128,7 +129,7 @@ def test_the_newest_rows_and_those_between_two_places(broker: Any, topic: str) -
     everything = hr.read(topic, schema="v int", columns=["v", "_partition", "_offset"])
     assert sorted(everything["v"]) == list(range(30))
     assert len(hr.read(topic, schema="v int", limit=100)) == 30
-    middle = hr.read(topic, schema="v int", start={0: 2, 1: 10**6, 2: 10**6}, until={0: 4, 1: 0, 2: 0}, columns=["_offset"])
+    middle = hr.read(topic, schema="v int", start={0: 2}, until={0: 4, 1: 0, 2: 0}, columns=["_offset"])
     assert middle["_offset"].tolist() in ([2, 3], [2], [])
     assert len(hr.read(topic, schema="v int", until="2020-01-01")) == 0
     assert len(hr.read(topic, schema="v int", start="2020-01-01")) == 30

@@ -113,7 +113,7 @@ def from_newest(source: Kafka, connection: Connection, count: int) -> Kafka:
     """The same source, from its newest records on."""
     there = [name for name in topics.names(connection, internal=True) if source.reads(name)]
     places = [(name, number) for name in there for number in range(topics.require(connection, name))]
-    starts = newest(topics.offsets(connection, places), count)
+    starts = newest(topics.offsets(connection, places, committed=True), count)
     return replace(source, start=Offsets(tuple((*place, offset) for place, offset in starts.items())))
 
 
