@@ -203,7 +203,8 @@ class _Reading:
     def _decoded(self, records: DataFrame, counted: Observation, columns: tuple[str, ...]) -> DataFrame:
         read = self.records.read
         rows = records.select(
-            decode.value(records, read).alias("_row"),
+            # Not "fail": the decoder would end the read, and `_report` names the record.
+            decode.value(records, replace(read, bad="skip")).alias("_row"),
             # The bytes, by which rows of one key are found: text that is not UTF-8 would be all the same.
             F.col("key").alias("_raw"),
             F.col("key").cast("string").alias("_key"),
