@@ -6,6 +6,7 @@ from headrace import formats, sinks, sources
 from headrace.app import App
 from headrace.clocks import device_clock, event_time, log_append_time, processing_time, record_time
 from headrace.errors import HeadraceError
+from headrace.results import read
 from headrace.runtime.handle import Run
 from headrace.secrets import secret
 from headrace.stream import Stream
@@ -30,6 +31,7 @@ __all__ = [
     "hopping",
     "log_append_time",
     "processing_time",
+    "read",
     "record_time",
     "secret",
     "session",

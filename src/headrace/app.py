@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from headrace import extras
 from headrace.errors import PlanError
 from headrace.plan import build, checks, draw, habits, spelling, tables
 from headrace.plan.callsite import CallSite, call_site
@@ -188,6 +189,14 @@ class App:
                     fix="merge() the two streams, or write somewhere else",
                 )
         self._writes.append(write)
+
+    def _preview(self, node: Node, records: int, broker: str | None, site: CallSite) -> Any:
+        if not isinstance(records, int) or records < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise PlanError(f"records={records!r} is not a number of records", where=site.where, fix="write records=1000")
+        extras.require("pandas", "DataFrames", where=site.where)
+        from headrace.runtime.preview import preview
+
+        return preview(self.name, node, site.where, records, {"broker": broker})
 
     def _repr_html_(self) -> str:
         return draw.html(draw.model(self.name, self.queries()))

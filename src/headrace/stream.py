@@ -207,6 +207,13 @@ class Stream:
         """
         self._app._write(self._node, to, name, delivery, format, key_format, headers, call_site())  # pyright: ignore[reportPrivateUsage]
 
+    def preview(self, *, records: int = 1000, broker: str | None = None) -> Any:
+        """The rows of this stream, as a pandas DataFrame, computed from the newest `records` of each source; for notebooks.
+
+        Nothing is written and no state is left; the application may run meanwhile. Windows are closed as if nothing else came.
+        """
+        return self._app._preview(self._node, records, broker, call_site())  # pyright: ignore[reportPrivateUsage]
+
     def _next(self, node: Node) -> Stream:
         return Stream(self._app, node)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace.errors import PlanError
 from headrace.plan import build, habits, joins, spelling, tables
@@ -106,6 +106,13 @@ class Table:
         Or to one of `hr.sinks`, where a row replaces the one of its key. The rest is as in `Stream.to`.
         """
         self._app._write(self._node, to, name, delivery, format, key_format, headers, call_site())  # pyright: ignore[reportPrivateUsage]
+
+    def preview(self, *, records: int = 1000, broker: str | None = None) -> Any:
+        """The rows of this table, as a pandas DataFrame, computed from the newest `records` of each source; for notebooks.
+
+        Nothing is written and no state is left; the application may run meanwhile. Windows are closed as if nothing else came.
+        """
+        return self._app._preview(self._node, records, broker, call_site())  # pyright: ignore[reportPrivateUsage]
 
     def __repr__(self) -> str:
         return f"<Table of {', '.join(self.columns)} by {', '.join(self.key) or 'nothing'}>"

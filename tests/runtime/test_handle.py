@@ -162,6 +162,87 @@ def test_a_listener_may_stop_the_run_but_not_wait_for_it(project: Any, topic: st
     assert "call stop() in a listener" in str(caught[0])
 
 
+def test_a_listener_may_not_run_an_application_and_wait_for_it(project: Any, topic: str) -> None:
+    put(project, topic, {"v": 1})
+    caught = list[Exception]()
+    app, other = copying("a", topic), copying("b", topic)
+
+    def on_event(event: Event) -> None:
+        if isinstance(event, BatchDone) and not caught:
+            for each in (app, other):
+                try:
+                    each.run(until="now", broker=project.address)
+                except (StateError, RunError) as e:
+                    caught.append(e)
+
+    assert app.start(until="now", broker=project.address, on_event=on_event, quiet=True).wait(SECONDS).totals[0].rows_out == 1
+    assert [type(e) for e in caught] == [RunError, RunError]
+    assert f"'a-{topic}' is run by a listener" in str(caught[0])
+    assert "call start() in a listener" in str(caught[1])
+
+
+def test_a_listener_may_start_another_application(project: Any, topic: str) -> None:
+    put(project, topic, {"v": 1})
+    others = list[hr.Run]()
+    started = threading.Event()
+
+    def on_event(event: Event) -> None:
+        if isinstance(event, BatchDone) and not others:
+            others.append(copying("b", topic).start(until="now", broker=project.address, quiet=True))
+            started.set()
+
+    copying("a", topic).start(until="now", broker=project.address, on_event=on_event, quiet=True).wait(SECONDS)
+    assert started.is_set()
+    assert others[0].wait(SECONDS).totals[0].rows_out == 1
+
+
+def test_a_function_that_handles_a_row_may_not_run_its_application(project: Any, topic: str) -> None:
+    put(project, topic, {"v": 1})
+    caught = list[Exception]()
+    app = hr.App(f"handled-{topic}")
+
+    def handle(row: dict[str, Any], id: str) -> None:
+        try:
+            app.run(broker=project.address)
+        except StateError as e:
+            caught.append(e)
+
+    app.stream(topic, schema="v int").to(hr.sinks.call(handle))
+    app.start(until="now", broker=project.address, quiet=True).wait(SECONDS)
+    assert "is running already, in this process" in str(caught[0])
+
+
+def test_two_handles_of_one_application_are_two_runs_one_after_the_other(project: Any, topic: str) -> None:
+    put(project, topic, {"v": 1})
+    app = copying("out", topic)
+    first = app.start(until="now", broker=project.address, quiet=True)
+    with pytest.raises(StateError, match="is running already, in this process"):
+        app.start(broker=project.address, quiet=True)
+    assert first.wait(SECONDS).totals[0].rows_out == 1
+    heard = Batches()
+    put(project, topic, {"v": 2})
+    second = app.start(broker=project.address, on_event=heard, quiet=True)
+    heard.rows(1)
+    # The first handle is that of a run that has ended: it stops nothing.
+    first.stop()
+    put(project, topic, {"v": 3})
+    heard.rows(2)
+    assert (first.running, second.running) == (False, True)
+    second.stop()
+    second.wait(SECONDS)
+
+
+def test_stop_may_come_before_anything_has_begun_and_from_several_threads(project: Any, topic: str) -> None:
+    put(project, topic, {"v": 1})
+    run = copying("out", topic).start(broker=project.address, quiet=True)
+    threads = [threading.Thread(target=run.stop) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not run.wait(SECONDS).complete
+
+
 def test_a_function_that_handles_a_row_may_stop_the_run(project: Any, topic: str) -> None:
     put(project, topic, {"v": 1})
     runs: list[hr.Run] = []

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka import admin as admin_module
 
 from headrace.broker.client import Connection
@@ -192,21 +192,27 @@ def delete(connection: Connection, name: str) -> None:
     _until(lambda: not exists(connection, name), f"topic {name} is still there after its deletion")
 
 
-def offsets(connection: Connection, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, int]]:
-    """First and next offset of each partition."""
+def offsets(
+    connection: Connection, partitions: Iterable[tuple[str, int]], *, committed: bool = False
+) -> dict[tuple[str, int], tuple[int, int]]:
+    """First and next offset of each partition; `committed`: the next one that a reader of committed records gets to."""
     asked = [TopicPartition(topic, number) for topic, number in partitions]
-    begin, end = (_offsets(connection, asked, spec) for spec in (kafka.OffsetSpec.earliest(), kafka.OffsetSpec.latest()))
+    begin = _offsets(connection, asked, kafka.OffsetSpec.earliest())
+    end = _offsets(connection, asked, kafka.OffsetSpec.latest(), committed=committed)
     return {key: (begin[key], end[key]) for key in begin}
 
 
-def _offsets(connection: Connection, asked: list[TopicPartition], spec: Any) -> dict[tuple[str, int], int]:
+def _offsets(
+    connection: Connection, asked: list[TopicPartition], spec: Any, *, committed: bool = False
+) -> dict[tuple[str, int], int]:
     """Asks again while a partition finds its leader: after a creation or a restart that takes a moment."""
     if not asked:
         return {}
     end = time.monotonic() + SECONDS
     while True:
         try:
-            answers = connection.admin.list_offsets(dict.fromkeys(asked, spec), request_timeout=SECONDS)
+            level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+            answers = connection.admin.list_offsets(dict.fromkeys(asked, spec), isolation_level=level, request_timeout=SECONDS)
             return {(part.topic, part.partition): answer.result().offset for part, answer in answers.items()}
         except KafkaException as e:
             if e.args[0].code() not in _LEADERLESS or time.monotonic() > end:

@@ -22,6 +22,7 @@ from headrace.version import __version__
 COMMANDS = {
     "new": "start a project: one application, headrace.toml, a test",
     "run": "run an application",
+    "dev": "run a file while you edit it, and show its results",
     "check": "check an application without running it",
     "describe": "draw the topology of an application",
     "up": "start the embedded broker",

@@ -12,7 +12,7 @@ _EXPLODE = 'write explode("split(text, \' \')", name="word")'
 _MERGE = "write one.merge(other)"
 _TO = 'write to("topic"), or to(hr.sinks.postgres(…)) and the like'
 _CALL = "write to(hr.sinks.call(function)): it is called once for each row"
-_SHOW = 'write to("out"), and look at it: headrace peek out --follow'
+_SHOW = 'write preview(): a DataFrame of pandas; or to("out"), and hr.read("out", app=app) or headrace peek out --follow'
 _DEDUPE = 'write dedupe("id", within="1 hour")'
 _AGG = 'write agg(total="sum(price)", n="count(*)")'
 _WINDOW = 'write window(hr.tumbling("5 minutes")).agg(n="count(*)")'
@@ -88,7 +88,7 @@ _MODULE = {
     'write hr.sliding("10 minutes")': "slide sliding_window SlidingWindow rolling",
     'write hr.calendar("month", zone="Europe/Berlin")': "day days week month months",
     'write app = hr.App("name")': "Application StreamsBuilder StreamExecutionEnvironment Dataflow",
-    'streams are read from an app: hr.App("name").stream("topic", schema="…")': "topic read source",
+    'streams are read from an app: hr.App("name").stream("topic", schema="…")': "topic source",
     "headrace run app.py runs it, or app.run()": "run start",
     _SQL: "col column lit expr functions F when sum count",
     "write .to(hr.sinks.…)": "sink outputs output",

@@ -76,6 +76,14 @@ class Stopped:
     """It was bounded and stopped before it had read everything."""
 
 
+_here = threading.local()
+
+
+def listening() -> bool:
+    """Whether this thread is in a listener of any run."""
+    return getattr(_here, "depth", 0) > 0
+
+
 Event = Started | BatchDone | Restarting | Failed | Note | Stopped
 Listener = Callable[[Event], None]
 
@@ -95,11 +103,13 @@ class Listeners:
     def __call__(self, event: Event) -> None:
         with self._lock:
             outer, self._inside.now = self.inside, True
+            _here.depth = getattr(_here, "depth", 0) + 1
             try:
                 for listener in tuple(self._listeners):
                     self._tell(listener, event)
             finally:
                 self._inside.now = outer
+                _here.depth -= 1
 
     @property
     def inside(self) -> bool:

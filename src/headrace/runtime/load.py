@@ -26,8 +26,9 @@ def load(target: str) -> App:
     sys.modules[APP_MODULE] = module
     # What stands beside the file can be imported, here and by Python workers.
     folder = str(file.resolve().parent)
-    sys.path.insert(0, folder)
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
+    if sys.path[0] != folder:
+        sys.path.insert(0, folder)
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
     try:
         spec.loader.exec_module(module)
     except HeadraceError:
@@ -43,6 +44,27 @@ def load(target: str) -> App:
         found = f"several Apps: {', '.join(apps)}" if apps else "no App"
         raise ConfigError(f"{path} has {found}", fix=f"headrace run {path}:NAME" if apps else 'write app = hr.App("name")')
     return next(iter(apps.values()))
+
+
+def forget(target: str) -> None:
+    """The file and the modules beside it are loaded anew next time."""
+    for name in local_modules(target):
+        del sys.modules[name]
+    linecache.checkcache()
+
+
+def local_modules(target: str) -> dict[str, Path]:
+    """What is loaded from the folder of the file, by name; installed packages in it are not the user's own."""
+    folder = Path(target.partition(":")[0]).resolve().parent
+    found: dict[str, Path] = {}
+    for name, module in list(sys.modules.items()):
+        path = getattr(module, "__file__", None)
+        if path is None or name == "__main__" or name.partition(".")[0] == "headrace":
+            continue
+        file = Path(path).resolve()
+        if file.is_relative_to(folder) and not {"site-packages", "dist-packages"} & set(file.parts):
+            found[name] = file
+    return found
 
 
 def _refused(e: Exception, file: Path) -> PlanError:
@@ -62,7 +84,9 @@ def _refused(e: Exception, file: Path) -> PlanError:
 
 def _place(e: Exception, file: Path) -> Where:
     if isinstance(e, SyntaxError) and e.lineno:
-        return Where(str(file), e.lineno, (e.text or "").strip())
+        # It may be in a module that the file imports.
+        own = e.filename is None or Path(e.filename) == file.resolve()
+        return Where(str(file) if own else str(e.filename), e.lineno, (e.text or "").strip())
     frames = [frame for frame in traceback.extract_tb(e.__traceback__) if Path(frame.filename) == file.resolve()]
     line = frames[-1].lineno or 1 if frames else 1
     return Where(str(file), line, linecache.getline(str(file.resolve()), line).strip())

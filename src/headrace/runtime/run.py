@@ -31,7 +31,7 @@ from headrace.plan.queries import QuerySpec
 from headrace.runtime import display as displays
 from headrace.runtime import failures, gaps, incarnations, ownership, sharing, state
 from headrace.runtime.display import Display
-from headrace.runtime.events import BatchDone, Event, Listener, Listeners, Started, Stopped
+from headrace.runtime.events import BatchDone, Event, Listener, Listeners, Started, Stopped, listening
 from headrace.runtime.handle import Run
 from headrace.runtime.ownership import Lease
 from headrace.runtime.progress import Batch, Offsets, Total
@@ -75,6 +75,11 @@ def run(
     debug: bool = False,
 ) -> Summary:
     """Starts it and waits for its end; signals stop it."""
+    if listening():
+        raise RunError(
+            f"{app.name!r} is run by a listener, and the run that it listens to waits for the listener",
+            fix="call start() in a listener: it returns at once",
+        )
     stop = Stop()
     with stop.signals():
         shown = display or displays.choose(app.name)
@@ -151,7 +156,7 @@ class _Application:
     def run(self) -> Stopped:
         with (
             ownership.owned(self.config.state, self.name, self.listeners.say) as lock,
-            sharing.using(self.name, _settings(self.config, self.mode)) as user,
+            sharing.using(self.name, settings(self.config, self.mode)) as user,
             _using_broker(self.config, self.name),
             ExitStack() as stack,
         ):
@@ -187,7 +192,7 @@ class _Application:
         return runner.run(self.specs, self.until)
 
 
-def _settings(config: Config, mode: Mode) -> sharing.Settings:
+def settings(config: Config, mode: Mode) -> sharing.Settings:
     return sharing.Settings(mode, config.master, config.driver_memory)
 
 
@@ -264,7 +269,7 @@ def alone(spec: QuerySpec, config: Config, display: Display) -> Generator[tuple[
     """For a command that changes what a query has kept: no run of its application meanwhile."""
     with (
         ownership.owned(config.state, spec.app, display.say) as lock,
-        sharing.using(spec.app, _settings(config, "batches")) as user,
+        sharing.using(spec.app, settings(config, "batches")) as user,
         ExitStack() as stack,
     ):
         yield start(

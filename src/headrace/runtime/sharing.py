@@ -51,6 +51,20 @@ def using(app: str, settings: Settings) -> Generator[User]:
             _users.remove(user)
 
 
+@contextmanager
+def visiting(name: str, wanted: Settings) -> Generator[User]:
+    """For what takes any Spark: that of the applications that run here, the one that is still there, or the one wanted."""
+    with _lock:
+        there = _users[0].settings if _users else _started[0] if _started is not None and child.running() else wanted
+        user = User(name, there)
+        _users.append(user)
+    try:
+        yield user
+    finally:
+        with _lock:
+            _users.remove(user)
+
+
 def session(user: User, log: Path, start: Callable[[], SparkSession]) -> SparkSession:
     """The Spark of this process: that of the others, or of an earlier run, or one that starts now."""
     global _started

@@ -43,7 +43,7 @@ def decode(
     """
     advances = ADVANCE in records.columns
     rows = records.select(
-        _value(records, source, advances).alias("_row"),
+        value(records, source, advances).alias("_row"),
         (F.col("key") if isinstance(source.key_format, Bytes) else F.col("key").cast("string")).alias("_key"),
         F.col("topic").alias("_topic"),
         F.col("partition").alias("_partition"),
@@ -104,7 +104,8 @@ def fields_of(type: StructType) -> Fields:
     return tuple((field.name, field.dataType.simpleString()) for field in type.fields)
 
 
-def _value(records: DataFrame, source: Read, advances: bool) -> Column:
+def value(records: DataFrame, source: Read, advances: bool = False) -> Column:
+    """The decoded record: a struct of the source's columns and `_bad`, why it could not be decoded."""
     row = _row(records, source)
     if source.kind == "table":
         row = F.when(F.col("value").isNull(), _delete(source)).otherwise(row)

@@ -124,11 +124,16 @@ def session(
         # Its thread prints a trace when the JVM is gone; that it is gone is told elsewhere.
         server.handle_error = _nothing  # pyright: ignore[reportAttributeAccessIssue]
     if APP_MODULE in sys.modules:
-        # Python workers can't import the user's file by that name: its functions go to them by value.
-        pickle: Any = cloudpickle
-        pickle.register_pickle_by_value(sys.modules[APP_MODULE])
+        by_value(APP_MODULE)
     check_kernel(jvm.kernel_version(spark))
     return spark
+
+
+def by_value(*modules: str) -> None:
+    """Python workers can't import the user's file by its name, nor what changed since they began: functions travel whole."""
+    pickle: Any = cloudpickle
+    for name in modules:
+        pickle.register_pickle_by_value(sys.modules[name])
 
 
 def _nothing(*_: Any) -> None: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from pyspark.sql import DataFrame, SparkSession
@@ -24,6 +24,8 @@ IN_BATCHES = {"kafka.fetch.min.bytes": "262144", "kafka.fetch.max.wait.ms": "20"
 AT_ONCE = {"kafka.fetch.min.bytes": "1"}
 _EARLIEST = -2
 _HEADERS = "array<struct<key: string, value: binary>>"
+_LATEST = -1
+Place = tuple[str, int]
 
 
 @dataclass(slots=True)
@@ -137,6 +139,54 @@ def starting(source: Kafka, partitions: Mapping[str, int]) -> dict[str, str]:
             return {"startingOffsets": json.dumps(offsets)}
         case "earliest" | "latest" as start:
             return {"startingOffsets": start}
+
+
+def newest(ranges: Mapping[Place, tuple[int, int]], count: int) -> Mapping[Place, int]:
+    """Where to start in each partition, of which the first and the next offset are known, to read so many records in all."""
+    starts: dict[Place, int] = {}
+    for done, (place, (begin, end)) in enumerate(sorted(ranges.items(), key=lambda item: item[1][1] - item[1][0])):
+        share = min(end - begin, count // (len(ranges) - done))
+        starts[place], count = end - share, count - share
+    return starts
+
+
+def from_newest(source: Kafka, connection: Connection, count: int) -> Kafka:
+    """The same source, from its newest records on."""
+    there = [name for name in topics.names(connection, internal=True) if source.reads(name)]
+    places = [(name, number) for name in there for number in range(topics.require(connection, name))]
+    starts = newest(topics.offsets(connection, places, committed=True), count)
+    return replace(source, start=Offsets(tuple((*place, offset) for place, offset in starts.items())))
+
+
+def bounded(
+    spark: SparkSession, source: Kafka, connection: Connection, *, start: Mapping[str, str], end: Mapping[str, str]
+) -> DataFrame:
+    """What is committed there now, as a frame that is no stream."""
+    which = {"subscribe": ",".join(source.topics)} if source.regex is None else {"subscribePattern": f"^{source.regex}$"}
+    return (
+        spark.read.format("kafka")
+        .options(**connection.spark(), **FETCH, **IN_BATCHES)
+        .option("kafka.isolation.level", "read_committed")
+        .options(**which, **start, **end)
+        # What is deleted meanwhile is not there any more.
+        .option("failOnDataLoss", "false")
+        .option("includeHeaders", str(source.headers).lower())
+        .load()
+    )
+
+
+def ending(source: Kafka, partitions: Mapping[str, int]) -> dict[str, str]:
+    """Spark's options for the end of a bounded read: `source.start` is where it ends."""
+    match source.start:
+        case At(time):
+            return {"endingTimestamp": str(-(-time // 1000))}
+        case Offsets(places):
+            offsets = {name: dict.fromkeys(map(str, range(count)), _LATEST) for name, count in partitions.items()}
+            for topic, partition, offset in places:
+                offsets.setdefault(topic, {})[str(partition)] = offset
+            return {"endingOffsets": json.dumps(offsets)}
+        case _:
+            return {"endingOffsets": "latest"}
 
 
 def read(

@@ -1,0 +1,49 @@
+"""stream.preview(): the rows that a stream or a table has, computed from the newest records of its sources."""
+
+from __future__ import annotations
+
+import uuid
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow
+import pyarrow.compute
+
+from headrace.errors import Where
+from headrace.plan.nodes import Node, Write
+from headrace.plan.queries import queries
+from headrace.runtime.sample import Sample
+from headrace.runtime.visit import visiting
+from headrace.spark import frames
+from headrace.spark.tables import DELETED
+
+_ARROW: Any = pyarrow
+_COMPUTE: Any = pyarrow.compute
+
+
+def preview(app: str, node: Node, where: Where, records: int, flags: Mapping[str, Any]) -> Any:
+    """A DataFrame of pandas."""
+    # Dead letters and functions are known by the names of queries: no other has these.
+    name = f"preview-{uuid.uuid4().hex[:8]}"
+    write = Write(node=node, to=name, name=name, named=True, where=where)
+    specs = [replace(spec, name=f"{name}-{number}") for number, spec in enumerate(queries(app, [write], where))]
+    (spec,) = (spec for spec in specs if name in spec.writes)
+    with visiting(name, flags) as (spark, connection, config), Sample(spark, connection, config, specs, records) as sample:
+        found: Any = _ARROW.concat_tables(sample.rows(spec))
+        dead = [letter for each in specs for letter in sample.dead(each)]
+    if dead:
+        first = f"{dead[0].id}: {dead[0].cause}"
+        warnings.warn(f"{len(dead):,} records can't be used and are left out; the first is {first}\n  at {where}", stacklevel=2)
+    return frames.to_pandas(_newest(found, node) if node.kind == "table" else found)
+
+
+def _newest(rows: Any, node: Node) -> Any:
+    """Of a table's updates, which are in order, the last of each key; deleted rows are gone."""
+    keys: list[Any] = rows.select(list(node.key)).to_pylist() if node.key else [{}] * rows.num_rows
+    last = {repr(key): number for number, key in enumerate(keys)}
+    newest = rows.take(_ARROW.array(sorted(last.values()), _ARROW.int64()))
+    if DELETED in newest.column_names:
+        newest = newest.filter(_COMPUTE.invert(newest[DELETED])).drop_columns([DELETED])
+    return newest
