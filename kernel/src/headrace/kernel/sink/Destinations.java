@@ -130,11 +130,11 @@ public final class Destinations {
    * @return what a person should know: the caches that have lost something
    */
   public static List<String> begin(String name, String location, SparkSession spark) {
-    return named(name).begin(Confirmed.at(location, spark.sessionState().newHadoopConf()));
+    return named(name).compare(Confirmed.at(location, spark.sessionState().newHadoopConf()));
   }
 
-  /** Of the one name, py4j has to find the static method: this one is not public. */
-  List<String> begin(Confirmed known) {
+  /** Not another {@code begin}: of two methods of one name, Python finds whichever comes first. */
+  public List<String> compare(Confirmed known) {
     confirmed = known;
     List<String> notes = new ArrayList<>();
     for (int i = 0; i < marks.length; i++) {

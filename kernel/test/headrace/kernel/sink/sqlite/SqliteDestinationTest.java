@@ -76,7 +76,7 @@ class SqliteDestinationTest {
 
   private Destinations sink(Destination... destinations) {
     Destinations.register("a sink", List.of(destinations));
-    Destinations.named("a sink").begin(checkpoint());
+    Destinations.named("a sink").compare(checkpoint());
     return Destinations.named("a sink");
   }
 
