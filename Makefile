@@ -4,7 +4,7 @@ PYTHON ?= python3
 UV := .tools/bin/uv
 RUN := .venv/bin
 
-.PHONY: setup demo test soak faults fuzz lint bench kernel wheel lock clean
+.PHONY: setup demo test soak faults fuzz lint format bench kernel wheel lock clean
 
 setup: .venv/.done
 
@@ -40,6 +40,11 @@ lint: setup
 	@$(RUN)/ruff format --check .
 	@$(RUN)/pyright
 	@$(RUN)/lint-imports
+	@$(RUN)/python kernel/lint.py
+
+format: setup
+	@$(RUN)/ruff format .
+	@$(RUN)/python kernel/lint.py --write
 
 test: setup lint
 	@$(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=25

@@ -60,9 +60,8 @@ DEFECTS = (
     Defect(
         "marker outside the transaction",
         f"{SINK}/kafka/KafkaBatch.java",
-        "    send(new ProducerRecord<>(destination.settings.marks()",
-        "    producer.commitTransaction();\n    producer.beginTransaction();\n"
-        "    send(new ProducerRecord<>(destination.settings.marks()",
+        "    Point.ROWS_SENT.reached(batch.number());\n",
+        "    Point.ROWS_SENT.reached(batch.number());\n    producer.commitTransaction();\n    producer.beginTransaction();\n",
         _crash("MARK_SENT"),
     ),
     Defect(
@@ -135,8 +134,8 @@ DEFECTS = (
     Defect(
         "the rows of a lost executor are left out",
         f"{SINK}/TaskOutput.java",
-        "if (found.isEmpty()) throw new SinkException",
-        "if (found.isEmpty()) return InputStream.nullInputStream();\n      if (found.isEmpty()) throw new SinkException",
+        "found = blocks.getRemoteBytes(id);\n",
+        "found = blocks.getRemoteBytes(id);\n      if (found.isEmpty()) return InputStream.nullInputStream();\n",
         lambda seed, say, code: cluster.wide(seed, say, rows=300_000, code=code),
     ),
     Defect(

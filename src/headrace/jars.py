@@ -29,15 +29,15 @@ TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """One artifact, `group:artifact:version`, and the sum its file must have."""
+    """One artifact, `group:artifact:version` or `group:artifact:jar:classifier:version`, and the sum its file must have."""
 
     coordinate: str
     sha256: str
 
     @property
     def filename(self) -> str:
-        _, artifact, version = self.coordinate.split(":")
-        return f"{artifact}-{version}.jar"
+        _, artifact, *classifier, version = self.coordinate.split(":")
+        return "-".join([artifact, version, *classifier[1:]]) + ".jar"
 
 
 def connector_jars() -> list[Path]:
@@ -53,6 +53,11 @@ def broker_jars() -> list[Path]:
 def junit_jars() -> list[Path]:
     """What the kernel's own tests need; fetched only by them."""
     return fetch(pins("junit"))
+
+
+def formatter_jars() -> list[Path]:
+    """What lays out the kernel's Java; fetched only by `make lint` and `make format`."""
+    return fetch(pins("formatter"))
 
 
 def pins(part: str) -> list[Pin]:

@@ -52,3 +52,8 @@ def test_every_defect_is_noticed() -> None:
     for defect in defects.DEFECTS:
         assert defects.caught(defect, SEED, print), f"{defect.name}, seed {SEED}"
     assert defects.oracle_off_by_one(SEED)
+
+
+def test_every_defect_finds_its_place_exactly_once() -> None:
+    lost = [each.name for each in defects.DEFECTS if (defects.ROOT / each.file).read_text().count(each.old) != 1]
+    assert lost == []

@@ -53,6 +53,11 @@ class Batches:
         with self._changed:
             assert self._changed.wait_for(lambda: self._rows >= count, SECONDS), self.heard
 
+    def note(self, text: str) -> None:
+        with self._changed:
+            said = self._changed.wait_for(lambda: any(isinstance(e, Note) and text in e.text for e in self.heard), SECONDS)
+            assert said, self.heard
+
 
 def test_a_run_goes_on_until_it_is_stopped_and_says_what_it_did(project: Any, topic: str) -> None:
     put(project, topic, {"v": 1}, {"v": 2})

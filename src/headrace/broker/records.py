@@ -49,6 +49,11 @@ class DeadLetter:
     """Not a dead letter at all, but a record that another program wrote to the topic of dead letters."""
 
     @property
+    def from_file(self) -> bool:
+        """No name of a topic has a slash."""
+        return "/" in self.topic
+
+    @property
     def id(self) -> str:
         return f"{self.topic}/{'-' if self.partition is None else self.partition}/{self.offset}"
 

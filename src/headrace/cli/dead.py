@@ -22,7 +22,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         command = actions.add_parser(name, help=help)
         flags.app(command)
         if name != "list":
-            command.add_argument("id", nargs="+" if name == "show" else "*", help="TOPIC/PARTITION/OFFSET, as in the list")
+            command.add_argument(
+                "id", nargs="+" if name == "show" else "*", help="TOPIC/PARTITION/OFFSET or FILE/0/PLACE, as in the list"
+            )
         if name in ("replay", "drop"):
             command.add_argument("--all", action="store_true", help="all of them")
         flags.setting(command, "broker")
@@ -68,10 +70,17 @@ def _replay(args: argparse.Namespace) -> int:
     connection, app = flags.connect(args), flags.app_name(args)
     found = _chosen(args)
     foreign = [letter.id for letter in found if letter.foreign] if args.all else []
-    count = dead.replay(connection, app, [letter for letter in found if letter.id not in foreign])
+    files = [letter.id for letter in found if letter.from_file] if args.all else []
+    count = dead.replay(connection, app, [letter for letter in found if letter.id not in (*foreign, *files)])
     print(f"replayed {count}: they were written back to their topics, where every reader sees them again")
     if foreign:
         print(f"left {len(foreign)} that are not dead letters: headrace dead drop {app} {foreign[0]}", file=sys.stderr)
+    if files:
+        print(
+            f"left {len(files)} that are rows of files: put what headrace dead show {app} {files[0]} shows, corrected, into a "
+            "new file of the folder; then headrace dead drop",
+            file=sys.stderr,
+        )
     return 0
 
 

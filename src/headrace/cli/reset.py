@@ -1,6 +1,6 @@
 """Starts a query over, as if it had never run: headrace reset app.py QUERY --output delete
 
-Its state is deleted, and it reads its topics from their start again, or from their end where the stream has start="latest".
+Its state is deleted, and it reads its sources from their start again, or from their end where the stream has start="latest".
 What it has written is kept (--output keep) or deleted (--output delete). Stop the application first. The same
 command finishes a reset that was interrupted.
 """

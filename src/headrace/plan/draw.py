@@ -150,7 +150,7 @@ def mermaid(topology: Topology) -> str:
     lines = ["flowchart LR"]
     for box in topology.boxes:
         label = quote(f"{box.op} {box.text}".strip())
-        lines.append(f"  {box.id}[({label})]" if box.op == "topic" else f"  {box.id}[{label}]")
+        lines.append(f"  {box.id}[({label})]" if not box.inputs else f"  {box.id}[{label}]")
         lines += [f"  {source} --> {box.id}" for source in box.inputs]
     for query in topology.queries:
         for topic in query.writes:
@@ -202,7 +202,7 @@ def _words(node: Node) -> tuple[str, str]:
             late = f", lateness {durations.text(node.lateness)}" if node.lateness is not None else ""
             by = f", table by {', '.join(node.key)}" if node.kind == "table" else ""
             version = f", version {node.version}" if node.version else ""
-            return "topic", f"{node.label} ({node.format.name}{by}{version}{time}{late}{_silence(node.close_after)})"
+            return node.source.noun, f"{node.label} ({node.format.name}{by}{version}{time}{late}{_silence(node.close_after)})"
         case Filter():
             return "where", node.condition
         case Project():

@@ -34,6 +34,8 @@ ADDED = {"added": True}
 TIME = "_time"
 CLOCK_OFFSET = "_clock_offset"
 LOG_TIME = "_timestamp"
+HEADERS = "_headers"
+"""Of a record, from a source that has them."""
 SOURCE_HIDDEN = (TIME, "_key", "_topic", "_partition", "_offset", LOG_TIME)
 
 
@@ -137,8 +139,27 @@ class Source:
         raise NotImplementedError
 
     @property
+    def noun(self) -> str:
+        """What it is, in the drawing of a plan."""
+        raise NotImplementedError
+
+    @property
     def title(self) -> str:
         """As a sentence says it: the topic 'trades'."""
+        raise NotImplementedError
+
+    @property
+    def identity(self) -> str:
+        """What a checkpoint is of: another one of the same label is another source."""
+        return self.label
+
+    @property
+    def places(self) -> str:
+        """A regular expression, of Python and of Java: what `_topic` of its records is."""
+        raise NotImplementedError
+
+    def place(self, topic: str, partition: int, offset: int) -> tuple[str, str]:
+        """Where a record is, in words, and the command that shows it."""
         raise NotImplementedError
 
     def check(self, read: Read) -> None:

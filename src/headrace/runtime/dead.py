@@ -42,6 +42,12 @@ def replay(connection: Connection, app: str, chosen: Sequence[DeadLetter]) -> in
             f"{foreign[0]} is not a dead letter: another program wrote it, and it came from no topic",
             fix=f"headrace dead drop {app} {foreign[0]}",
         )
+    if read := next((letter for letter in chosen if letter.from_file), None):
+        raise ConfigError(
+            f"{read.id} is a row of a file, which is not written again",
+            fix=f"put the corrected row into a new file of the folder: headrace dead show {app} {read.id} shows it; "
+            f"then headrace dead drop {app} {read.id}",
+        )
     records = {letter.id: letter for letter in chosen}
     return _settle(connection, app, chosen, list(records.values()))
 

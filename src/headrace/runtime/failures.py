@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from headrace.errors import BadRecord, RunError, StateError, Where
+from headrace.errors import BadRecord, RunError, SourceError, StateError, Where
 from headrace.plan import durations
-from headrace.plan.nodes import Aggregate, Apply, Explode, Filter, Node, Project, TableAggregate, walk
+from headrace.plan.nodes import Aggregate, Apply, Explode, Filter, Node, Project, Read, TableAggregate, walk
 from headrace.plan.queries import QuerySpec
 from headrace.runtime.state import recreated, repair_command, reset_command
 from headrace.spark.jvm import Failure
@@ -30,28 +30,28 @@ _FORMAT = re.compile(r"HEADRACE_STATE_FORMAT found=(-?\d+) known=(-?\d+)")
 class Verdict:
     """`lasting` failures would only happen again."""
 
-    error: RunError
+    error: RunError | SourceError
     lasting: bool
 
 
 def judge(failure: Failure, spec: QuerySpec) -> Verdict:
     if match := _BAD.search(failure.text):
         topic, partition, offset, cause = match.groups()
-        source = next((source for source in spec.sources if source.source.reads(topic)), spec.sources[0])
+        source = _source(topic, spec)
+        place, look = source.source.place(topic, int(partition), int(offset))
         error = BadRecord(
-            f"a record can't be decoded: topic {topic}, partition {partition}, offset {offset}: {cause.strip()}",
+            f"a record can't be decoded: {place}: {cause.strip()}",
             where=source.where,
-            fix=f"headrace peek {topic} --partition {partition} --from {offset} -n 1 shows it; "
-            'bad="dead" keeps such records and goes on',
+            fix=f'{look} shows it; bad="dead" keeps such records and goes on',
         )
         return Verdict(error, lasting=True)
     if match := _BAD_ROW.search(failure.text):
         topic, partition, offset, operator, line, cause = match.groups()
+        place, look = _source(topic, spec).source.place(topic, int(partition), int(offset))
         error = BadRecord(
-            f"query {spec.name!r} fails on a record: topic {topic}, partition {partition}, offset {offset}: {cause.strip()}",
+            f"query {spec.name!r} fails on a record: {place}: {cause.strip()}",
             where=_operator(operator, int(line), spec),
-            fix=f"headrace peek {topic} --partition {partition} --from {offset} -n 1 shows it; "
-            'bad="dead" keeps such records and goes on',
+            fix=f'{look} shows it; bad="dead" keeps such records and goes on',
         )
         return Verdict(error, lasting=True)
     if match := _BAD_CHANGE.search(failure.text):
@@ -68,6 +68,8 @@ def judge(failure: Failure, spec: QuerySpec) -> Verdict:
         return Verdict(recreated(spec, match[1]), lasting=True)
     if match := _WRITER.search(failure.text):
         return _writer(match[1], match[2], match[3].strip(), spec)
+    if failure.condition.startswith("FAILED_READ_FILE"):
+        return _unreadable(failure, spec)
     if refused := failure.message("RefusedException"):
         return Verdict(RunError(f"query {spec.name!r} can't write: {refused}", where=spec.where), lasting=True)
     if any("RecordTooLarge" in name for name in failure.classes) or "RecordTooLargeException" in failure.text:
@@ -143,6 +145,24 @@ def _writer(sink: str, kind: str, cause: str, spec: QuerySpec) -> Verdict:
     lasting = kind == "lasting"
     fix = said or ("change the writer; the query goes on where it stopped" if lasting else None)
     return Verdict(RunError(f"query {spec.name!r} can't write to {sink}: {what}", where=spec.line(sink), fix=fix), lasting)
+
+
+def _source(topic: str, spec: QuerySpec) -> Read:
+    """Whose record it is."""
+    return next((each for each in spec.sources if re.fullmatch(each.source.places, topic)), spec.sources[0])
+
+
+def _unreadable(failure: Failure, spec: QuerySpec) -> Verdict:
+    match = re.search(r"reading file `?((?:\w+:)?/.*?)`?\. ", failure.text)
+    file = match[1] if match else ""
+    gone = "FILE_NOT_EXIST" in failure.condition
+    error = SourceError(
+        f"the file {file} vanished before it was read" if gone else f"the file {file} can't be read: {failure.sentence}",
+        where=_source(file, spec).where,
+        fix="put it back" if gone else "make it whole and readable, under the same name; the query goes on with it",
+    )
+    # Another machine may answer yet, this one's disk won't.
+    return Verdict(error, lasting=file.startswith("file:"))
 
 
 def _mark(kind: str, has: int, batch: int, end: str, spec: QuerySpec) -> StateError:

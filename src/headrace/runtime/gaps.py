@@ -6,16 +6,15 @@ The checkpoint stays as it is. Beside it stands which offsets are gone, and the 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
-from headrace.broker import topics
-from headrace.broker.client import Connection
 from headrace.plan.queries import QuerySpec
 from headrace.spark import jvm, storage
+from headrace.spark.read import inputs
+from headrace.spark.read.input import Input, Positions
 
 _FILE = "gaps.json"
 
@@ -33,11 +32,10 @@ class Gap:
         return f"topic {self.topic}, partition {self.partition}, offsets {self.begin:,} to {self.end - 1:,}"
 
 
-def missing(spark: SparkSession, connection: Connection, place: str) -> list[Gap]:
+def missing(spark: SparkSession, sources: Iterable[Input], place: str) -> list[Gap]:
     """What lies between the last batch that is done and the first record that is left."""
     reached = _reached(spark, place)
-    there = [key for key in reached if topics.exists(connection, key[0])]
-    begins = {key: begin for key, (begin, _) in topics.offsets(connection, there).items()}
+    begins = {key: begin for source in sources for key, begin in source.begins(reached).items()}
     return [Gap(*key, reached[key], begin) for key, begin in sorted(begins.items()) if reached[key] < begin]
 
 
@@ -58,7 +56,7 @@ def register(spark: SparkSession, spec: QuerySpec, place: str) -> Iterator[str]:
             yield f"query {spec.name!r} has a gap: {gap} were deleted before they were read"
 
 
-def _reached(spark: SparkSession, place: str) -> dict[tuple[str, int], int]:
+def _reached(spark: SparkSession, place: str) -> Positions:
     """The next offset of each partition after the last batch that is done, or with which the first one begins."""
     done = [int(name) for name in storage.entries(spark, f"{place}/commits") if name.isdigit()]
     if done:
@@ -67,18 +65,8 @@ def _reached(spark: SparkSession, place: str) -> dict[tuple[str, int], int]:
         texts = [
             storage.read_text(spark, f"{place}/sources/{name}/0") or "" for name in storage.entries(spark, f"{place}/sources")
         ]
-    reached: dict[tuple[str, int], int] = {}
+    reached: Positions = {}
     for line in (line for text in texts for line in text.splitlines()):
-        for topic, partitions in _parsed(line).items():
-            for partition, offset in cast("dict[str, Any]", partitions).items() if isinstance(partitions, dict) else ():
-                if partition.isdigit() and isinstance(offset, int):
-                    reached[topic, int(partition)] = min(offset, reached.get((topic, int(partition)), offset))
+        for key, offset in inputs.positions(line).items():
+            reached[key] = min(offset, reached.get(key, offset))
     return reached
-
-
-def _parsed(line: str) -> dict[str, Any]:
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return {}
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

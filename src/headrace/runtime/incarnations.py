@@ -7,10 +7,8 @@ new records, or in real-time mode, would not notice for long.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from headrace.broker import topics
-from headrace.broker.client import Connection
 from headrace.errors import BrokerError, StateError
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import state
@@ -30,8 +28,9 @@ def of(spec: QuerySpec, topic: str) -> bool:
 class Watch:
     """Asks the broker in a thread of its own: a broker that does not answer must not hold up who looks after the queries."""
 
-    def __init__(self, connection: Connection, specs: Sequence[QuerySpec], ids: Mapping[str, str]) -> None:
-        self._connection, self._specs, self._ids = connection, specs, ids
+    def __init__(self, now: Callable[[], Mapping[str, str]], specs: Sequence[QuerySpec], ids: Mapping[str, str]) -> None:
+        """`now` asks for the ids as they are, `ids` are those of the checkpoints."""
+        self._now, self._specs, self._ids = now, specs, ids
         self._found: StateError | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -50,7 +49,7 @@ class Watch:
 
     def look(self) -> None:
         """Asks, and raises what it finds."""
-        now = topics.ids(self._connection, self._ids)
+        now = self._now()
         for topic, id in self._ids.items():
             # One that is just gone is for the clients to report: the next look may find it again, with another id.
             if now.get(topic, id) != id:

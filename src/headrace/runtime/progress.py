@@ -6,15 +6,17 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.plan.queries import QuerySpec
 from headrace.spark import jvm
 from headrace.spark.decode import NEWEST
+from headrace.spark.read import inputs
+from headrace.spark.read.input import Positions
 
-Offsets = dict[tuple[str, int], int]
+Offsets = Positions
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -140,12 +142,12 @@ def _batch(spec: QuerySpec, running: StreamingQuery, progress: dict[str, Any], o
         dead_rows=oversized + account.bad_earlier,
         in_per_second=account.read * 1000 / millis if millis else 0.0,
         out_per_second=account.emitted * 1000 / millis if millis else 0.0,
-        lag=sum(_lag(source) for source in sources),
+        lag=sum(map(inputs.lag, sources)),
         watermark=_watermark(progress),
         state_rows=sum(_metric(state, "numRowsTotal") for state in states),
         millis=millis,
         newest=_newest(progress),
-        offsets=_merged(_offsets(source.get("endOffset")) for source in sources),
+        offsets=_merged(inputs.positions(source.get("endOffset")) for source in sources),
     )
 
 
@@ -171,28 +173,6 @@ def _metric(of: dict[str, Any], name: str) -> int:
 def _observed(progress: dict[str, Any], name: str) -> int:
     observed: dict[str, dict[str, Any]] = progress.get("observedMetrics") or {}
     return sum(int(metrics.get(name) or 0) for metrics in observed.values())
-
-
-def _lag(source: dict[str, Any]) -> int:
-    end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
-    metrics: dict[str, str] = source.get("metrics") or {}
-    if "avgOffsetsBehindLatest" in metrics:
-        # As of the batch's end; in real-time mode `latest` is as of its beginning.
-        return round(float(metrics["avgOffsetsBehindLatest"]) * len(end))
-    return sum(max(offset - end.get(partition, 0), 0) for partition, offset in latest.items())
-
-
-def _offsets(value: Any) -> Offsets:
-    """{"topic": {"0": 12}} as Kafka's source reports it; other sources report nothing of use here."""
-    if isinstance(value, str):
-        value = json.loads(value)
-    topics: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    return {
-        (topic, int(partition)): int(offset)
-        for topic, partitions in topics.items()
-        if isinstance(partitions, dict)
-        for partition, offset in cast("dict[str, Any]", partitions).items()
-    }
 
 
 def _merged(all_offsets: Iterable[Offsets]) -> Offsets:

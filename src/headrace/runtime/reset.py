@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 def consequences(app: App, query: str, output: Output, *, flags: Mapping[str, Any] | None = None) -> list[str]:
     """What a reset would do, in sentences. Refuses what can't be done."""
     spec, config = repair.find(app, query), Config.load(flags)
-    said = [f"the state in {state.location(config.state, spec)} is deleted: the query reads its topics from their start again"]
+    read = ", ".join(dict.fromkeys(source.source.title for source in spec.sources))
+    said = [f"the state in {state.location(config.state, spec)} is deleted: the query reads {read} from the start again"]
     said += [f"but {skip}" for skip in dict.fromkeys(source.source.skips for source in spec.sources) if skip]
     said += [_topic(topic, spec, output) for topic in spec.topics]
     said += [f"late events are written to {write.label} again" for write in spec.late if output == "keep"]

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 Mode = Literal["batches", "realtime"]
 Say = Callable[[str], None]
-_LOOK_SECONDS = 5.0
+_LOOK_SECONDS, _LOOK_SHARE = 5.0, 20
 _LARGE = {"max.message.bytes": str(100 << 20)}
 
 
@@ -314,7 +314,7 @@ class _Runner:
     ids: dict[str, str] = field(default_factory=dict[str, str])
     """Of all topics of the queries, as they were compared with the checkpoints."""
     _opened: dict[Read, Input] = field(default_factory=dict[Read, Input])
-    _looked: float = field(default_factory=time.monotonic)
+    _next_look: float = field(default_factory=lambda: time.monotonic() + _LOOK_SECONDS)
 
     def run(self, specs: Sequence[QuerySpec], until: Literal["now"] | None) -> Summary:
         at_once = self.mode == "realtime"
@@ -332,11 +332,12 @@ class _Runner:
         if self.mode == "realtime":
             self._realtime(specs)
         self._check_outbox(compiled.values())
-        self._check_inputs(specs)
+        for note in self._check_inputs(specs, first=True):
+            self.say(note)
         try:
             with (
                 Services(self._services(specs), self.stop) as services,
-                incarnations.Watch(self.connection, specs, self.ids) as watch,
+                incarnations.Watch(partial(self._topic_ids, specs), specs, self.ids) as watch,
             ):
                 if until is not None:
                     services.drain("feeds")
@@ -411,14 +412,17 @@ class _Runner:
         return services
 
     def _look(self, specs: Sequence[QuerySpec]) -> None:
-        if time.monotonic() - self._looked > _LOOK_SECONDS:
-            self._check_inputs(specs)
-            self._looked = time.monotonic()
+        begun = time.monotonic()
+        if begun > self._next_look:
+            self._check_inputs(specs, first=False)
+            # Where there is much to look at, it is not to take all of the time.
+            self._next_look = time.monotonic() + max(_LOOK_SECONDS, _LOOK_SHARE * (time.monotonic() - begun))
 
-    def _check_inputs(self, specs: Sequence[QuerySpec]) -> None:
-        for spec in specs:
-            for read in spec.sources:
-                self._input(read).check(self.spark, state.location(self.config.state, spec))
+    def _check_inputs(self, specs: Sequence[QuerySpec], *, first: bool) -> list[str]:
+        """What the user should know of the sources."""
+        asked = [(self._input(read), state.location(self.config.state, spec)) for spec in specs for read in spec.sources]
+        notes = [note for found, place in asked for note in found.check(self.spark, place, first=first)]
+        return list(dict.fromkeys(notes))
 
     def say(self, text: str) -> None:
         self.listeners.say(text)

@@ -9,6 +9,7 @@ from headrace.config import Config
 from headrace.runtime import gaps, repair, run, state
 from headrace.runtime.display import Display
 from headrace.runtime.gaps import Gap
+from headrace.spark.read import inputs
 
 if TYPE_CHECKING:
     from headrace.app import App
@@ -19,7 +20,10 @@ def skip(app: App, query: str, *, flags: Mapping[str, Any] | None = None, displa
     spec, config = repair.find(app, query), Config.load(flags)
     with run.alone(spec, config, display) as (spark, connection):
         place = state.location(config.state, spec)
-        found = [gap for gap in gaps.missing(spark, connection, place) if gap not in gaps.known(spark, place)]
+        sources = [inputs.of(read, connection, config) for read in spec.sources]
+        for source in sources:
+            source.check(spark, place, first=False)
+        found = [gap for gap in gaps.missing(spark, sources, place) if gap not in gaps.known(spark, place)]
         if found:
             gaps.note(spark, place, [*gaps.known(spark, place), *found])
         return found

@@ -101,7 +101,7 @@ def disown(spark: SparkSession, root: str, spec: QuerySpec, names: Collection[st
 
 def _manifest(spec: QuerySpec, layouts: Layouts, topic_ids: Mapping[str, str]) -> dict[str, Any]:
     return {
-        "reads": [f"{source.label}{_clock(source, spec)}" for source in spec.sources],
+        "reads": [f"{source.source.identity}{_clock(source, spec)}" for source in spec.sources],
         "keeps": list(spec.state),
         "layout": list(layouts[spec.name][0]),
         "types": list(layouts[spec.name][1]),

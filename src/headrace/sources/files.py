@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import glob
 import os
+import re
+import shlex
 from dataclasses import dataclass, field
 from typing import Literal
+from urllib.parse import quote, unquote
 
 from headrace.errors import PlanError, Where
 from headrace.formats.csv import Csv
@@ -17,6 +19,8 @@ from headrace.plan.format import Format
 from headrace.plan.nodes import Read, Source
 
 Kind = Literal["json", "csv", "parquet"]
+_MAGIC = re.compile(r"[*?[{]")
+"""What makes a path a pattern, to Hadoop."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +40,34 @@ class Files(Source):
         return self.given
 
     @property
+    def noun(self) -> str:
+        return "files"
+
+    @property
     def title(self) -> str:
         return f"the files {self.given!r}"
+
+    @property
+    def identity(self) -> str:
+        return f"the files {self.folder}{'' if self.names is None else f'/{self.names}'}"
+
+    @property
+    def places(self) -> str:
+        # The second is that of the testing kit.
+        return f"{self._file}|{re.escape(self.label)}"
+
+    def place(self, topic: str, partition: int, offset: int) -> tuple[str, str]:
+        file = unquote(topic.removeprefix("file://").removeprefix("file:"))
+        if isinstance(self.records, Parquet):
+            return f"file {file}, row {offset}", f"duckdb -c \"from '{file}' limit 1 offset {offset}\""
+        return f"file {file}, byte {offset}", f"tail -c +{offset + 1} {shlex.quote(file)} | head -n 1"
+
+    @property
+    def _file(self) -> str:
+        """What the URIs of its files match."""
+        plain = "://" not in self.folder
+        folder = ("file:(?://)?" if plain else "") + re.escape(_uri(self.folder.rstrip("/")))
+        return f"{folder}(?:/.*)?" if self.names is None else f"{folder}/(?:.*/)?{_regex(self.names)}"
 
     @property
     def format(self) -> Format:
@@ -101,11 +131,22 @@ def _format(name: Kind, delimiter: str) -> Format:
             return Parquet()
 
 
+def _uri(path: str) -> str:
+    """As Hadoop writes it: what is not ASCII stays as it is."""
+    return "".join(each if ord(each) > 127 and not each.isspace() else quote(each, safe="-_.!~*'():@&=+$,;/") for each in path)
+
+
+def _regex(names: str) -> str:
+    """What the URIs of files match whose names match this pattern, and a few more: what stands in brackets is any text."""
+    parts = re.split(r"(\*|\?|\[.*?\]|\{.*?\})", names)
+    return "".join("[^/]*" if number % 2 else re.escape(_uri(part)) for number, part in enumerate(parts))
+
+
 def _split(place: str, where: Where) -> tuple[str, str | None]:
     """The folder, and which of its files; a pattern stands for names of files only."""
     folder, _, last = place.rpartition("/")
-    if glob.has_magic(folder):
+    if _MAGIC.search(folder):
         raise PlanError(
             f"the pattern {place!r} is one of folders", where=where, fix="read the folder above; all below it is read with it"
         )
-    return (folder or "/", last) if glob.has_magic(last) else (place, None)
+    return (folder or "/", last) if _MAGIC.search(last) else (place, None)

@@ -11,9 +11,8 @@ from typing import Literal, cast
 from headrace.errors import PlanError, Where
 from headrace.plan import checks, spelling
 from headrace.plan.callsite import call_site
-from headrace.plan.nodes import Read, Source
+from headrace.plan.nodes import HEADERS, Read, Source
 
-HEADERS = "_headers"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NOT_OURS = r"(?!headrace\.|__)"
 """A pattern never matches the topics that Headrace and Kafka make for themselves."""
@@ -57,6 +56,10 @@ class Kafka(Source):
         return ", ".join(self.topics) if self.pattern is None else self.pattern
 
     @property
+    def noun(self) -> str:
+        return "topic"
+
+    @property
     def title(self) -> str:
         if self.pattern is not None:
             return f"the topics that match {self.pattern!r}"
@@ -69,6 +72,14 @@ class Kafka(Source):
 
     def reads(self, topic: str) -> bool:
         return topic in self.topics if self.regex is None else re.fullmatch(self.regex, topic) is not None
+
+    @property
+    def places(self) -> str:
+        return "|".join(map(re.escape, self.topics)) if self.regex is None else self.regex
+
+    def place(self, topic: str, partition: int, offset: int) -> tuple[str, str]:
+        where = f"topic {topic}, partition {partition}, offset {offset}"
+        return where, f"headrace peek {topic} --partition {partition} --from {offset} -n 1"
 
     def check(self, read: Read) -> None:
         if read.kind == "table" and read.version is None and len(self.topics) != 1:

@@ -1,1 +1,1 @@
-"""Plan -> Spark. `jvm` is the one file that touches py4j."""
+"""Plan -> Spark. `jvm` alone touches py4j."""

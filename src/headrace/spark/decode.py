@@ -10,9 +10,8 @@ from pyspark.sql.types import StructType
 
 from headrace.formats.bytes import Bytes
 from headrace.formats.json import Json
-from headrace.plan.nodes import CLOCK_OFFSET, TIME, Read
+from headrace.plan.nodes import CLOCK_OFFSET, HEADERS, TIME, Read
 from headrace.plan.schema import Fields, ddl, plain
-from headrace.sources.kafka import HEADERS
 from headrace.spark import account, clocks, jvm
 from headrace.spark.columns import path
 from headrace.spark.encode import null_key

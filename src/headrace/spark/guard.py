@@ -83,7 +83,8 @@ class Guard:
             if not sources:
                 return None
             mine = reduce(lambda one, other: one | other, (inputs.came_from(source, topic) for source in sources))
-            return cause if len(sources) == len(self.policies) else F.when(mine, cause)
+            # Most rows have no cause, and need no comparison.
+            return cause if len(sources) == len(self.policies) else F.when(cause.isNotNull() & mine, cause)
 
         if (fails := of("fail")) is not None:
             rows = rows.where(_refused(fails, "HEADRACE_BAD_ROW", topic, partition, offset, self.operator))

@@ -12,8 +12,8 @@ import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager;
 
 /**
- * Checkpoints on the local disk that outlive a loss of power: a file is on the disk before it has its name, its name before it counts,
- * and what has a name is never replaced unless Spark says so.
+ * Checkpoints on the local disk that outlive a loss of power: a file is on the disk before it has
+ * its name, its name before it counts, and what has a name is never replaced unless Spark says so.
  */
 public final class Checkpoints extends FileSystemBasedCheckpointFileManager {
   public Checkpoints(org.apache.hadoop.fs.Path path, Configuration hadoop) {
@@ -21,7 +21,8 @@ public final class Checkpoints extends FileSystemBasedCheckpointFileManager {
   }
 
   @Override
-  public void renameTempFile(org.apache.hadoop.fs.Path from, org.apache.hadoop.fs.Path to, boolean replace) {
+  public void renameTempFile(
+      org.apache.hadoop.fs.Path from, org.apache.hadoop.fs.Path to, boolean replace) {
     LocalFileSystem disk = (LocalFileSystem) fs();
     Path part = disk.pathToFile(from).toPath();
     Path file = disk.pathToFile(to).toPath();
@@ -31,7 +32,8 @@ public final class Checkpoints extends FileSystemBasedCheckpointFileManager {
       if (!replace && Files.exists(file)) throw new FileAlreadyExistsException(file.toString());
       force(part);
       if (Files.exists(partSum)) force(partSum);
-      // A file without its checksum is read as it is; with that of another it can't be read. So the checksum comes last, and only
+      // A file without its checksum is read as it is; with that of another it can't be read. So the
+      // checksum comes last, and only
       // that of the file which got the name.
       Files.deleteIfExists(sum);
       if (replace) {
@@ -41,7 +43,9 @@ public final class Checkpoints extends FileSystemBasedCheckpointFileManager {
         Files.createLink(file, part);
         Files.delete(part);
       }
-      if (Files.exists(partSum)) Files.move(partSum, sum, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
+      if (Files.exists(partSum))
+        Files.move(
+            partSum, sum, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
       force(file.getParent());
     } catch (FileAlreadyExistsException e) {
       throw sneaky(new org.apache.hadoop.fs.FileAlreadyExistsException(file + " exists already"));

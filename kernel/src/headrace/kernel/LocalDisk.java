@@ -10,12 +10,14 @@ import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
 
 /**
- * The local disk for checkpoints. Hadoop without its native library forks a {@code chmod} for every file it creates, which is
- * most of the time of a small micro-batch; Java sets permissions itself. A LocalFileSystem, because RocksDB's state store
- * casts to it for snapshots.
+ * The local disk for checkpoints. Hadoop without its native library forks a {@code chmod} for every
+ * file it creates, which is most of the time of a small micro-batch; Java sets permissions itself.
+ * A LocalFileSystem, because RocksDB's state store casts to it for snapshots.
  */
 public final class LocalDisk extends LocalFileSystem {
-  /** The setting with the folder whose files are for their owner only, whatever else is asked for. */
+  /**
+   * The setting with the folder whose files are for their owner only, whatever other mode is set.
+   */
   public static final String PRIVATE = "headrace.private";
 
   public LocalDisk() {
@@ -25,7 +27,8 @@ public final class LocalDisk extends LocalFileSystem {
   /** How the state store brings its files into a checkpoint. */
   @Override
   public void copyFromLocalFile(
-      boolean move, boolean replace, org.apache.hadoop.fs.Path from, org.apache.hadoop.fs.Path to) throws IOException {
+      boolean move, boolean replace, org.apache.hadoop.fs.Path from, org.apache.hadoop.fs.Path to)
+      throws IOException {
     super.copyFromLocalFile(move, replace, from, to);
     Path file = pathToFile(to).toPath();
     if (Files.isRegularFile(file)) {
@@ -36,7 +39,8 @@ public final class LocalDisk extends LocalFileSystem {
 
   private static final class Disk extends RawLocalFileSystem {
     @Override
-    public void setPermission(org.apache.hadoop.fs.Path path, FsPermission permission) throws IOException {
+    public void setPermission(org.apache.hadoop.fs.Path path, FsPermission permission)
+        throws IOException {
       Path file = pathToFile(path).toPath();
       PosixFileAttributeView view = Files.getFileAttributeView(file, PosixFileAttributeView.class);
       if (view != null) {

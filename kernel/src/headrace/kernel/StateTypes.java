@@ -17,17 +17,22 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** What the state of Spark's own operators looks like: Spark itself compares it with a checkpoint only when the first rows come. */
+/**
+ * What the state of Spark's own operators looks like: Spark itself compares it with a checkpoint
+ * only when the first rows come.
+ */
 public final class StateTypes {
   private StateTypes() {}
 
   /** The calls of aggregate functions with the types of their results: {@code sum(qty) bigint}. */
   public static List<String> aggregates(Dataset<Row> groups) {
     Set<String> calls = new LinkedHashSet<>();
-    LogicalPlan plan = ((org.apache.spark.sql.classic.Dataset<Row>) groups).queryExecution().analyzed();
+    LogicalPlan plan =
+        ((org.apache.spark.sql.classic.Dataset<Row>) groups).queryExecution().analyzed();
     for (LogicalPlan node = plan; ; node = node.children().head()) {
       if (node instanceof Aggregate aggregate) {
-        for (NamedExpression named : CollectionConverters.asJava(aggregate.aggregateExpressions())) add((Expression) named, calls);
+        for (NamedExpression named : CollectionConverters.asJava(aggregate.aggregateExpressions()))
+          add((Expression) named, calls);
         return List.copyOf(calls);
       }
       if (node.children().isEmpty()) return List.of();
@@ -36,7 +41,8 @@ public final class StateTypes {
 
   private static void add(Expression expression, Set<String> calls) {
     if (expression instanceof AggregateExpression call) {
-      StringBuilder text = new StringBuilder(call.sql()).append(' ').append(call.dataType().simpleString());
+      StringBuilder text =
+          new StringBuilder(call.sql()).append(' ').append(call.dataType().simpleString());
       if (!(call.aggregateFunction() instanceof DeclarativeAggregate)) {
         // What such a function keeps are bytes that depend on what it was given.
         for (Expression given : CollectionConverters.asJava(call.aggregateFunction().children())) {
@@ -49,10 +55,15 @@ public final class StateTypes {
     for (Expression child : CollectionConverters.asJava(expression.children())) add(child, calls);
   }
 
-  /** The columns that the joins of streams keep, of the left and of the right, after the optimizer has left out what nobody asks for. */
+  /**
+   * The columns that the joins of streams keep, of the left and of the right, after the optimizer
+   * has pruned what nothing reads.
+   */
   public static List<String> joins(Dataset<Row> rows) {
-    org.apache.spark.sql.classic.Dataset<Row> frame = (org.apache.spark.sql.classic.Dataset<Row>) rows;
-    LogicalPlan plan = frame.sparkSession().sessionState().optimizer().execute(frame.queryExecution().analyzed());
+    org.apache.spark.sql.classic.Dataset<Row> frame =
+        (org.apache.spark.sql.classic.Dataset<Row>) rows;
+    LogicalPlan plan =
+        frame.sparkSession().sessionState().optimizer().execute(frame.queryExecution().analyzed());
     List<String> joins = new ArrayList<>();
     joins(plan, joins);
     return joins;
@@ -67,7 +78,8 @@ public final class StateTypes {
 
   private static String columns(Seq<Attribute> columns) {
     List<String> texts = new ArrayList<>();
-    for (Attribute column : CollectionConverters.asJava(columns)) texts.add(column.name() + " " + column.dataType().simpleString());
+    for (Attribute column : CollectionConverters.asJava(columns))
+      texts.add(column.name() + " " + column.dataType().simpleString());
     return String.join(", ", texts);
   }
 }

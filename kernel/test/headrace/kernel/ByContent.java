@@ -14,7 +14,10 @@ import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.sql.streaming.TimerValues;
 import scala.collection.Iterator;
 
-/** Makes one object of all equal {@code byte[]} keys, so that maps which compare by identity find them. */
+/**
+ * Makes one object of all equal {@code byte[]} keys, so that maps which compare by identity find
+ * them.
+ */
 final class ByContent {
   private final Map<ByteBuffer, byte[]> known = new HashMap<>();
 
@@ -22,7 +25,9 @@ final class ByContent {
   @SuppressWarnings("unchecked")
   <K> K same(K key) {
     // A copy: the caller may write to its array again.
-    return key instanceof byte[] bytes ? (K) known.computeIfAbsent(ByteBuffer.wrap(bytes.clone()), ByteBuffer::array) : key;
+    return key instanceof byte[] bytes
+        ? (K) known.computeIfAbsent(ByteBuffer.wrap(bytes.clone()), ByteBuffer::array)
+        : key;
   }
 
   /** The processor, with map states that find their keys by content. */
@@ -49,15 +54,19 @@ final class ByContent {
   /** Every method of a MapState that takes an argument takes the key first. */
   private <T> T wrap(Class<T> type, Object target) {
     boolean keyed = type == MapState.class;
-    Object proxy = Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, (self, method, arguments) -> {
-      if (keyed && arguments != null) arguments[0] = same(arguments[0]);
-      try {
-        Object result = method.invoke(target, arguments);
-        return result instanceof MapState ? wrap(MapState.class, result) : result;
-      } catch (InvocationTargetException e) {
-        throw e.getCause();
-      }
-    });
+    Object proxy =
+        Proxy.newProxyInstance(
+            type.getClassLoader(),
+            new Class<?>[] {type},
+            (self, method, arguments) -> {
+              if (keyed && arguments != null) arguments[0] = same(arguments[0]);
+              try {
+                Object result = method.invoke(target, arguments);
+                return result instanceof MapState ? wrap(MapState.class, result) : result;
+              } catch (InvocationTargetException e) {
+                throw e.getCause();
+              }
+            });
     return type.cast(proxy);
   }
 }

@@ -97,20 +97,22 @@ class CheckpointsTest {
         List<Callable<String>> tries = new ArrayList<>();
         for (int i = 0; i < 4; i++) {
           String text = "v1\nof writer " + i;
-          tries.add(() -> {
-            var out = checkpoints.createAtomic(path(name), false);
-            out.write(text.getBytes());
-            together.await();
-            try {
-              out.close();
-              return text;
-            } catch (FileAlreadyExistsException e) {
-              return null;
-            }
-          });
+          tries.add(
+              () -> {
+                var out = checkpoints.createAtomic(path(name), false);
+                out.write(text.getBytes());
+                together.await();
+                try {
+                  out.close();
+                  return text;
+                } catch (FileAlreadyExistsException e) {
+                  return null;
+                }
+              });
         }
         List<String> won = new ArrayList<>();
-        for (Future<String> one : writers.invokeAll(tries)) if (one.get() != null) won.add(one.get());
+        for (Future<String> one : writers.invokeAll(tries))
+          if (one.get() != null) won.add(one.get());
         assertEquals(List.of(read(name)), won);
       }
     } finally {
@@ -136,7 +138,11 @@ class CheckpointsTest {
     hadoop.set(LocalDisk.PRIVATE, folder.resolve("state").toString());
     var disk = new org.apache.hadoop.fs.Path(folder.toUri()).getFileSystem(hadoop);
     for (String name : List.of("state/a/0", "results/0")) disk.create(path(name)).close();
-    assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(folder.resolve("state/a/0"))));
-    assertEquals("rw-r--r--", PosixFilePermissions.toString(Files.getPosixFilePermissions(folder.resolve("results/0"))));
+    assertEquals(
+        "rw-------",
+        PosixFilePermissions.toString(Files.getPosixFilePermissions(folder.resolve("state/a/0"))));
+    assertEquals(
+        "rw-r--r--",
+        PosixFilePermissions.toString(Files.getPosixFilePermissions(folder.resolve("results/0"))));
   }
 }

@@ -18,10 +18,12 @@ import scala.reflect.ClassTag;
 /**
  * Spark's {@link TwsTester} for Java: a processor without a query, its state in maps of this JVM.
  *
- * <p>Those maps compare {@code byte[]} by identity, RocksDB by content. So keys pass through {@link ByContent}: equal arrays
- * are one grouping key, and one key of a {@code MapState}. Arrays that come out of here compare by identity again.
+ * <p>Those maps compare {@code byte[]} by identity, RocksDB by content. So keys pass through {@link
+ * ByContent}: equal arrays are one grouping key, and one key of a {@code MapState}. Arrays that
+ * come out of here compare by identity again.
  *
- * <p>Only a query shows encoders, TTL, the refusal of null as a value, and the order of a {@code MapState}; here it is any.
+ * <p>Only a query shows encoders, TTL, the refusal of null as a value, and the order of a {@code
+ * MapState}; here it is any.
  */
 public final class Tws<K, I, O> {
   private final ByContent content = new ByContent();
@@ -32,20 +34,33 @@ public final class Tws<K, I, O> {
     this(processor, TimeMode.None(), OutputMode.Update(), null);
   }
 
-  /** In event time. Rows not after the watermark never reach the processor; with {@code row -> Long.MAX_VALUE} all do. */
+  /**
+   * In event time. Rows not after the watermark never reach the processor; with {@code row ->
+   * Long.MAX_VALUE} all do.
+   */
   public Tws(StatefulProcessor<K, I, O> processor, ToLongFunction<I> millis) {
     this(processor, TimeMode.EventTime(), OutputMode.Update(), millis);
   }
 
-  /** @param millis a row's event time, or null where the time mode is another */
-  public Tws(StatefulProcessor<K, I, O> processor, TimeMode time, OutputMode output, ToLongFunction<I> millis) {
-    Option<Function1<I, Object>> extractor = Option.apply(millis == null ? null : millis::applyAsLong);
+  /**
+   * @param millis a row's event time, or null where the time mode is another
+   */
+  public Tws(
+      StatefulProcessor<K, I, O> processor,
+      TimeMode time,
+      OutputMode output,
+      ToLongFunction<I> millis) {
+    Option<Function1<I, Object>> extractor =
+        Option.apply(millis == null ? null : millis::applyAsLong);
     List<Tuple2<K, Object>> noInitialState = List.of();
-    tester = new TwsTester<>(content.processor(processor), scala(noInitialState), time, output, extractor);
+    tester =
+        new TwsTester<>(
+            content.processor(processor), scala(noInitialState), time, output, extractor);
   }
 
   /** The rows of one key in one batch; returns what the processor emits. */
   @SafeVarargs
+  @SuppressWarnings("varargs")
   public final List<O> feed(K key, I... rows) {
     return java(tester.test(content.same(key), scala(Arrays.asList(rows))));
   }
@@ -55,7 +70,10 @@ public final class Tws<K, I, O> {
     return java(tester.setWatermark(millis));
   }
 
-  /** Moves the clock of {@code TimeMode.ProcessingTime()}, forward from 0; returns what the timers up to it emit. */
+  /**
+   * Moves the clock of {@code TimeMode.ProcessingTime()}, forward from 0; returns what the timers
+   * up to it emit.
+   */
   public List<O> clock(long millis) {
     return java(tester.setProcessingTime(millis));
   }
@@ -76,7 +94,9 @@ public final class Tws<K, I, O> {
     return CollectionConverters.asJava(tester.<T, V>peekMapState(state, content.same(key)));
   }
 
-  /** Makes a {@code ValueState} hold something for the key, as if it had been kept before. */
+  /**
+   * Makes a {@code ValueState} hold something for the key, as if an earlier batch had stored it.
+   */
   public <T> void keep(String state, K key, T value) {
     tester.updateValueState(state, content.same(key), value);
   }
@@ -88,7 +108,10 @@ public final class Tws<K, I, O> {
 
   /** Makes a {@code MapState} hold exactly this for the key. */
   public <T, V> void keepMap(String state, K key, Map<T, V> values) {
-    tester.updateMapState(state, content.same(key), scala.collection.immutable.Map.from(CollectionConverters.asScala(values)));
+    tester.updateMapState(
+        state,
+        content.same(key),
+        scala.collection.immutable.Map.from(CollectionConverters.asScala(values)));
   }
 
   public static byte[] bytes(String text) {
@@ -96,7 +119,9 @@ public final class Tws<K, I, O> {
   }
 
   public static List<String> texts(List<byte[]> rows) {
-    return rows.stream().map(row -> row == null ? null : new String(row, StandardCharsets.UTF_8)).toList();
+    return rows.stream()
+        .map(row -> row == null ? null : new String(row, StandardCharsets.UTF_8))
+        .toList();
   }
 
   private static <T> scala.collection.immutable.List<T> scala(List<T> rows) {

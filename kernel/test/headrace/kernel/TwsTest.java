@@ -23,13 +23,20 @@ import scala.Tuple2;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Shows how a processor is driven, on one that is small but has all parts: two states, a timer, byte[] everywhere. */
+/**
+ * Shows how a processor is driven, on one that is small but has all parts: two states, a timer,
+ * byte[] everywhere.
+ */
 class TwsTest {
   private static final byte[] OSLO = bytes("oslo");
   private static final byte[] ROME = bytes("rome");
 
-  /** Emits each (field, value) that changes something. Without a change for 10 ms it says goodbye, and forgets. */
-  private static final class Changes extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>, byte[]> {
+  /**
+   * Emits each (field, value) that changes something. Without a change for 10 ms it says goodbye,
+   * and forgets.
+   */
+  private static final class Changes
+      extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>, byte[]> {
     private static final long REST = 10;
 
     private final boolean timed;
@@ -42,29 +49,38 @@ class TwsTest {
 
     @Override
     public void init(OutputMode output, TimeMode time) {
-      latest = getHandle().getMapState("latest", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE());
+      latest =
+          getHandle().getMapState("latest", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE());
       timer = getHandle().getValueState("timer", Encoders.LONG(), TTLConfig.NONE());
     }
 
     @Override
-    public Iterator<byte[]> handleInputRows(byte[] key, Iterator<Tuple2<byte[], byte[]>> rows, TimerValues now) {
+    public Iterator<byte[]> handleInputRows(
+        byte[] key, Iterator<Tuple2<byte[], byte[]>> rows, TimerValues now) {
       List<byte[]> changes = new ArrayList<>();
       while (rows.hasNext()) {
         Tuple2<byte[], byte[]> row = rows.next();
         byte[] before = latest.getValue(row._1());
         if (before != null && new String(before).equals(new String(row._2()))) continue;
         latest.updateValue(row._1(), row._2());
-        changes.add(bytes(new String(key) + "." + new String(row._1()) + "=" + new String(row._2())));
+        changes.add(
+            bytes(new String(key) + "." + new String(row._1()) + "=" + new String(row._2())));
       }
       if (timed && !changes.isEmpty()) restart(now.getCurrentWatermarkInMs() + REST);
       return CollectionConverters.asScala(changes.iterator());
     }
 
     @Override
-    public Iterator<byte[]> handleExpiredTimer(byte[] key, TimerValues now, ExpiredTimerInfo expired) {
+    public Iterator<byte[]> handleExpiredTimer(
+        byte[] key, TimerValues now, ExpiredTimerInfo expired) {
       latest.clear();
       timer.clear();
-      String text = new String(key) + " gone at " + expired.getExpiryTimeInMs() + ", now " + now.getCurrentWatermarkInMs();
+      String text =
+          new String(key)
+              + " gone at "
+              + expired.getExpiryTimeInMs()
+              + ", now "
+              + now.getCurrentWatermarkInMs();
       return CollectionConverters.asScala(List.of(bytes(text)).iterator());
     }
 
@@ -92,7 +108,8 @@ class TwsTest {
     }
 
     @Override
-    public Iterator<String> handleExpiredTimer(Long key, TimerValues now, ExpiredTimerInfo expired) {
+    public Iterator<String> handleExpiredTimer(
+        Long key, TimerValues now, ExpiredTimerInfo expired) {
       return CollectionConverters.asScala(List.of(held.get()).iterator());
     }
   }
@@ -128,7 +145,8 @@ class TwsTest {
     assertEquals(List.of(), tws.watermark(5));
     tws.feed(ROME, row("temp", "1"));
     assertEquals(15L, tws.<Long>value("timer", ROME));
-    assertEquals(List.of("oslo gone at 10, now 20", "rome gone at 15, now 20"), texts(tws.watermark(20)));
+    assertEquals(
+        List.of("oslo gone at 10, now 20", "rome gone at 15, now 20"), texts(tws.watermark(20)));
     assertNull(tws.value("timer", ROME));
     assertEquals(List.of("oslo.temp=1"), texts(tws.feed(OSLO, row("temp", "1"))));
   }
@@ -147,7 +165,8 @@ class TwsTest {
   void lateRowsDoNotReachTheProcessor() {
     var tws = new Tws<>(new Changes(true), row -> Long.parseLong(new String(row._2())));
     tws.watermark(100);
-    assertEquals(List.of("oslo.temp=101"), texts(tws.feed(OSLO, row("temp", "100"), row("temp", "101"))));
+    assertEquals(
+        List.of("oslo.temp=101"), texts(tws.feed(OSLO, row("temp", "100"), row("temp", "101"))));
   }
 
   @Test

@@ -32,7 +32,11 @@ class ColumnsCodec(Codec):
         return F.col(path("value", field.name))
 
     def _causes(self, field: StructField) -> list[Column]:
-        return [] if field.nullable else [F.when(self._cell(field).isNull(), F.lit(f"field {field.name}: missing"))]
+        return (
+            []
+            if field.nullable
+            else [F.when(self._cell(field).isNull(), F.lit(f"field {field.name}: missing or null, but required"))]
+        )
 
 
 class CsvCodec(ColumnsCodec):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import cast
 
 from headrace.gateways import service
 from headrace.sources.custom import Custom
 from headrace.spark.read.kafka import KafkaInput
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class CustomInput(KafkaInput):
-    filled: Custom
+    reads = Custom
 
     def prepare(self, written: Collection[str]) -> None:
-        service.prepare(self.filled, self.connection)
+        service.prepare(cast("Custom", self.read.source), self.connection)
         KafkaInput.prepare(self, written)

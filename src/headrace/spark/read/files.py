@@ -1,15 +1,18 @@
-"""Records of files: Spark's file source says which, the kernel's formats say where in the file (kernel/file)."""
+"""Records of files: Spark's file source says which files, the kernel's formats where in the file (kernel/file)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+import os
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructType
+from pyspark.sql.types import LongType, StringType, StructType
 
-from headrace.config import Config, size
+from headrace.config import size
 from headrace.errors import SourceError
 from headrace.formats.csv import Csv
 from headrace.formats.json import Json
@@ -18,12 +21,13 @@ from headrace.plan.format import Format
 from headrace.plan.nodes import Read
 from headrace.plan.schema import ddl
 from headrace.sources.files import Files
-from headrace.spark import jvm
+from headrace.spark import jvm, storage
 from headrace.spark.columns import column
 from headrace.spark.formats.codec import BAD
 from headrace.spark.read.input import Input
 
 _PLACE = "_offset bigint"
+_REPLACED = "replaced.json"
 _APPENDED = 1
 
 
@@ -31,26 +35,22 @@ _APPENDED = 1
 class FilesInput(Input):
     """The folder of a source, as it is when it is asked."""
 
-    read: Read
-    source: Files
-    config: Config
+    reads = Files
+
+    @property
+    def source(self) -> Files:
+        return cast("Files", self.read.source)
 
     def prepare(self, written: Collection[str]) -> None:
-        pass
-
-    def identities(self) -> Mapping[str, str]:
-        return {}
-
-    def partitions(self) -> int:
-        return 0
-
-    def kept(self) -> Mapping[str, int]:
-        return {}
-
-    def check(self, spark: SparkSession, checkpoint: str) -> None:
-        if jvm.folder_uri(spark, self.source.folder) is None:
+        # A path of this machine needs no Spark.
+        if "://" not in self.source.folder and not os.path.exists(self.source.folder):
             raise self._missing()
-        match jvm.folder_problem(spark, self.source.folder, checkpoint):
+
+    def check(self, spark: SparkSession, checkpoint: str, *, first: bool) -> Sequence[str]:
+        folder, names = self.source.folder, self.source.names
+        if jvm.folder_uri(spark, folder) is None:
+            raise self._missing()
+        match jvm.folder_problem(spark, folder, checkpoint, _accepted(spark, folder, checkpoint, first=first)):
             case ("changed", file):
                 raise SourceError(
                     f"the file {file} changed after it was read, and what is new in it would be missed",
@@ -65,9 +65,32 @@ class FilesInput(Input):
                 )
             case None:
                 pass
+        if not first or (there := jvm.folder_names(spark, folder, names or "*")) is None:
+            return ()
+        if names is not None and there:
+            raise SourceError(
+                f"no file in {folder} matches {names!r}", where=self.read.where, fix=f"there are: {', '.join(there)}"
+            )
+        return (f"{self.source.title}: there are none yet, and they are read as they arrive",)
+
+    @classmethod
+    def in_memory(cls, records: DataFrame, read: Read) -> DataFrame:
+        """The testing kit's records are JSON, whatever the files are."""
+        value = F.col("value")
+        match read.format:
+            case Csv():
+                cells = ", ".join(f"`{name.replace('`', '``')}` string" for name, _ in read.fields)
+                row, cause = _parsed(value, cells)
+                value = F.struct(*(row.getField(name).alias(name) for name, _ in read.fields), cause.alias(BAD))
+            case Parquet():
+                row, cause = _parsed(value, ddl(read.fields))
+                value = F.when(cause.isNull(), row)
+            case _:
+                pass
+        return records.withColumn("value", value)
 
     def records(self, spark: SparkSession, *, realtime: bool = False) -> DataFrame:
-        if (uri := jvm.folder_uri(spark, self.source.folder)) is None:
+        if jvm.folder_uri(spark, self.source.folder) is None:
             raise self._missing()
         names, text = [name for name, _ in self.read.fields], StringType()
         reader = spark.readStream.options(
@@ -80,14 +103,14 @@ class FilesInput(Input):
         if self.source.names is not None:
             reader = reader.option("pathGlobFilter", self.source.names)
         options = recipe(self.source.format, names)
-        jvm.register_folder(spark, uri, options)
+        jvm.register_files(spark, self.source.places, options)
         reader = reader.format(options["format"]).options(**options)
         match self.source.format:
             case Csv():
                 cells = StructType()
                 for name in names:
                     cells = cells.add(name, text)
-                rows = reader.schema(cells.add(BAD, text).add("_offset", "bigint")).load(self.source.folder)
+                rows = reader.schema(cells.add(BAD, text).add("_offset", LongType())).load(self.source.folder)
                 return _records(rows, F.struct(*map(column, names), BAD), F.col("_offset"))
             case Parquet():
                 rows = reader.schema(ddl(self.read.fields)).load(self.source.folder)
@@ -102,6 +125,23 @@ class FilesInput(Input):
         )
 
 
+def _parsed(value: Column, fields: str) -> tuple[Column, Column]:
+    """The columns of a JSON object, and why there are none."""
+    row = F.from_json(value.cast("string"), f"{fields}, {BAD} string", {"columnNameOfCorruptRecord": BAD})
+    return row, F.when(row.isNull() | row.getField(BAD).isNotNull(), F.lit("not a row of columns")).cast("string")
+
+
+def _accepted(spark: SparkSession, folder: str, checkpoint: str, *, first: bool) -> dict[str, int]:
+    """The times of files that were replaced before they were read: a damaged one that was made whole, say."""
+    place = f"{checkpoint}/{_REPLACED}"
+    known: dict[str, int] = json.loads(storage.read_text(spark, place) or "{}")
+    # A query that runs may be reading them.
+    if first and (now := {**known, **jvm.replaced_files(spark, folder, checkpoint)}) != known:
+        storage.write_text(spark, place, json.dumps(now, indent=2))
+        return now
+    return known
+
+
 def recipe(format: Format, columns: Collection[str]) -> dict[str, str]:
     """Spark's format, and its options."""
     match format:
@@ -113,20 +153,6 @@ def recipe(format: Format, columns: Collection[str]) -> dict[str, str]:
             return {"format": "headrace.kernel.file.CsvFiles", "delimiter": format.delimiter, "columns": named}
         case _:
             return {"format": "parquet"}
-
-
-def in_memory(value: Column, source: Read) -> Column:
-    """The testing kit's records are JSON, whatever the files are: its value as that of a record of a file."""
-    match source.format:
-        case Csv():
-            cells = ", ".join(f"`{name.replace('`', '``')}` string" for name, _ in source.fields)
-            parsed = F.from_json(value.cast("string"), cells)
-            bad = F.when(value.isNull() | parsed.isNull(), F.lit("no cells")).cast("string").alias(BAD)
-            return F.struct(*(parsed.getField(name).alias(name) for name, _ in source.fields), bad)
-        case Parquet():
-            return F.from_json(value.cast("string"), ddl(source.fields))
-        case _:
-            return value
 
 
 def _records(rows: DataFrame, value: Column, place: Column) -> DataFrame:

@@ -1,36 +1,84 @@
-"""What the runtime knows of a source: what it needs, what identifies it, how much is there, and its records."""
+"""What the runtime and the testing kit know of a source while it runs; one subclass a system, and `inputs` is the list.
+
+What stays the same from run to run is in the source itself (`plan.nodes.Source`): names, its identity in a checkpoint, where
+a record is. This is the other half, which needs Spark or a connection: is it there, is it what it was, how far it was read.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
 
+from headrace.broker.client import Connection
+from headrace.config import Config
+from headrace.plan.nodes import Read, Source
 
+Positions = dict[tuple[str, int], int]
+"""By name and partition, the offset of the next record."""
+
+
+@dataclass(slots=True)
 class Input(ABC):
     """A source of one run."""
+
+    reads: ClassVar[type[Source]]
+    """The kind of source that it reads."""
+
+    read: Read
+    connection: Connection
+    config: Config
 
     @abstractmethod
     def prepare(self, written: Collection[str]) -> None:
         """Raises at the user's line if something is missing; `written` are the topics that the application writes itself."""
 
     @abstractmethod
-    def identities(self) -> Mapping[str, str]:
-        """Ids of what is read, by name: if one changes, it is something else under the same name."""
-
-    @abstractmethod
-    def partitions(self) -> int:
-        """How many tasks read it at once in real-time mode."""
-
-    @abstractmethod
-    def kept(self) -> Mapping[str, int]:
-        """For how many milliseconds records are kept before they are deleted, by name, where they are."""
-
-    @abstractmethod
     def records(self, spark: SparkSession, *, realtime: bool = False) -> DataFrame:
         """The columns key, value, topic, partition, offset, timestamp and timestampType, as Spark's Kafka source has them."""
 
-    def check(self, spark: SparkSession, checkpoint: str) -> None:
-        """Raises at the user's line if what is read is not what it was; asked before a query starts, and now and then."""
-        return
+    def check(self, spark: SparkSession, checkpoint: str, *, first: bool) -> Sequence[str]:
+        """Raises at the user's line if what is read is not what it was; returns what the user should know.
+
+        It is asked before a query starts, which is the `first` time, and now and then while it runs.
+        """
+        return ()
+
+    def identities(self) -> Mapping[str, str]:
+        """Ids of what is read, by name: if one changes, it is something else under the same name."""
+        return {}
+
+    def partitions(self) -> int:
+        """How many tasks read it at once in real-time mode."""
+        return 0
+
+    def kept(self) -> Mapping[str, int]:
+        """For how many milliseconds records are kept before they are deleted, by name, where they are."""
+        return {}
+
+    def begins(self, reached: Positions) -> Positions:
+        """Of what a query has reached, the first record that is still there."""
+        return {}
+
+    @classmethod
+    def positions(cls, reported: Any) -> Positions | None:
+        """What Spark's progress and checkpoints say of where a query stands, if it is of this kind."""
+        return None
+
+    @classmethod
+    def lag(cls, report: Mapping[str, Any]) -> int:
+        """How many records a query is behind, from Spark's progress."""
+        return 0
+
+    @classmethod
+    def fed(cls, source: Source, there: Collection[str] = ()) -> list[str]:
+        """In the testing kit's log: the names under which its records are fed; `there` are those that are fed already."""
+        return [source.label]
+
+    @classmethod
+    def in_memory(cls, records: DataFrame, read: Read) -> DataFrame:
+        """The testing kit's records, as those of this source."""
+        return records

@@ -1,42 +1,43 @@
-"""Which input reads a source, and which records came from it."""
+"""The one list of what can be read, and what is asked of all of them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from headrace.broker.client import Connection
 from headrace.config import Config
 from headrace.plan.nodes import Read, Source
-from headrace.sources.custom import Custom
-from headrace.sources.files import Files
-from headrace.sources.kafka import Kafka
 from headrace.spark.read.custom import CustomInput
 from headrace.spark.read.files import FilesInput
-from headrace.spark.read.input import Input
+from headrace.spark.read.input import Input, Positions
 from headrace.spark.read.kafka import KafkaInput
+
+_INPUTS: dict[type[Source], type[Input]] = {each.reads: each for each in (KafkaInput, CustomInput, FilesInput)}
 
 
 def of(read: Read, connection: Connection, config: Config) -> Input:
-    match read.source:
-        case Custom() as source:
-            return CustomInput(read, source, connection, config, filled=source)
-        case Kafka() as source:
-            return KafkaInput(read, source, connection, config)
-        case Files() as source:
-            return FilesInput(read, source, config)
-        case _:
-            raise AssertionError(read.source)
+    return kind(read.source)(read, connection, config)
+
+
+def kind(source: Source) -> type[Input]:
+    return _INPUTS[type(source)]
 
 
 def came_from(source: Source, topic: Column) -> Column:
     """Whether a record's place is in this source."""
-    match source:
-        case Kafka(regex=None):
-            return topic.isin(*source.topics)
-        case Kafka():
-            return topic.rlike(f"^{source.regex}$")
-        case Files():
-            return topic.contains("/")
-        case _:
-            return F.lit(True)
+    return topic.rlike(f"^(?:{source.places})$")
+
+
+def positions(reported: Any) -> Positions:
+    """Where a query stands in one of its sources, as Spark's progress and checkpoints say it; empty where that is no place."""
+    found = (each.positions(reported) for each in _INPUTS.values())
+    return next((each for each in found if each is not None), Positions())
+
+
+def lag(report: Mapping[str, Any]) -> int:
+    """How many records a query is behind in one of its sources."""
+    found = (each for each in _INPUTS.values() if each.positions(report.get("endOffset")) is not None)
+    return next((each.lag(report) for each in found), 0)

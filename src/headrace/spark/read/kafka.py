@@ -5,33 +5,37 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from headrace.broker import peek, topics
 from headrace.broker.client import Connection
-from headrace.config import Config, size
+from headrace.config import size
 from headrace.errors import TopicError
-from headrace.plan.nodes import Read
+from headrace.plan.nodes import HEADERS, Read, Source
 from headrace.sources.kafka import At, Kafka, Offsets
-from headrace.spark.read.input import Input
+from headrace.spark.read.input import Input, Positions
 
 # More at a time is not faster: it lives until the garbage collector has moved it twice, and then it goes through the heap.
 FETCH = {"kafka.max.poll.records": "5000", "kafka.max.partition.fetch.bytes": "2097152"}
 IN_BATCHES = {"kafka.fetch.min.bytes": "262144", "kafka.fetch.max.wait.ms": "20"}
 AT_ONCE = {"kafka.fetch.min.bytes": "1"}
 _EARLIEST = -2
+_HEADERS = "array<struct<key: string, value: binary>>"
 
 
 @dataclass(slots=True)
 class KafkaInput(Input):
     """The topics of a source, as they are when it is asked."""
 
-    read: Read
-    source: Kafka
-    connection: Connection
-    config: Config
+    reads = Kafka
     _batch: int | None = field(default=None, init=False)
+
+    @property
+    def source(self) -> Kafka:
+        return cast("Kafka", self.read.source)
 
     def prepare(self, written: Collection[str]) -> None:
         try:
@@ -58,6 +62,43 @@ class KafkaInput(Input):
     def kept(self) -> Mapping[str, int]:
         found = {name: topics.retention(self.connection, name) for name in self._names()}
         return {name: kept for name, kept in found.items() if kept is not None}
+
+    def begins(self, reached: Positions) -> Positions:
+        there = [place for place in reached if self.source.reads(place[0]) and topics.exists(self.connection, place[0])]
+        return {place: begin for place, (begin, _) in topics.offsets(self.connection, there).items()}
+
+    @classmethod
+    def positions(cls, reported: Any) -> Positions | None:
+        """{"topic": {"0": 12}}, or its text."""
+        try:
+            found: object = json.loads(reported) if isinstance(reported, str) else reported
+        except ValueError:
+            return None
+        if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):  # pyright: ignore[reportUnknownVariableType]
+            return None
+        return {
+            (topic, int(partition)): int(offset)
+            for topic, partitions in cast("dict[str, dict[str, Any]]", found).items()
+            for partition, offset in partitions.items()
+        }
+
+    @classmethod
+    def lag(cls, report: Mapping[str, Any]) -> int:
+        end, latest = cls.positions(report.get("endOffset")) or {}, cls.positions(report.get("latestOffset")) or {}
+        metrics: dict[str, str] = report.get("metrics") or {}
+        if "avgOffsetsBehindLatest" in metrics:
+            # As of the batch's end; in real-time mode `latest` is as of its beginning.
+            return round(float(metrics["avgOffsetsBehindLatest"]) * len(end))
+        return sum(max(offset - end.get(place, 0), 0) for place, offset in latest.items())
+
+    @classmethod
+    def fed(cls, source: Source, there: Collection[str] = ()) -> list[str]:
+        kafka = cast("Kafka", source)
+        return list(kafka.topics) if kafka.pattern is None else [topic for topic in there if kafka.reads(topic)]
+
+    @classmethod
+    def in_memory(cls, records: DataFrame, read: Read) -> DataFrame:
+        return records.withColumn("headers", F.lit(None).cast(_HEADERS)) if HEADERS in read.hidden else records
 
     def records(self, spark: SparkSession, *, realtime: bool = False) -> DataFrame:
         return read(spark, self.source, self.connection, batch=None if realtime else self._most(), start=self._start())

@@ -7,8 +7,20 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.LongAccumulator;
 
 /**
- * What became of the records of one batch: each that was read is bad, taken, late or filtered. Each of the four is noted for itself, where it
- * happens, so that the sum proves something.
+ * What became of the records of one batch: each that was read is bad, taken, late or filtered.
+ *
+ * <pre>
+ * tasks:  each verb notes the place of a row's record under its {@link Fate} ({@link Tally})
+ * close:  read                 all that were read
+ *         bad                  of read
+ *         taken                of read, not bad
+ *         late                 of read, not bad or taken
+ *         filtered             of read, none of these
+ * </pre>
+ *
+ * <p>The four are noted independently, where they happen, so that their sum proves something. Each
+ * is a set of places, so a record counts once, however many branches, windows or attempts of a task
+ * note it.
  */
 public final class Account {
   private static final Map<String, Account> OPEN = new ConcurrentHashMap<>();
@@ -31,8 +43,8 @@ public final class Account {
   }
 
   /**
-   * How many records were read, taken, filtered, late and bad; how many were bad that were taken by an earlier batch; how many rows were
-   * emitted. Asked once, when the batch is done.
+   * How many records were read, taken, filtered, late and bad; how many were bad that were taken by
+   * an earlier batch; how many rows were emitted. Called once, when the batch is done.
    */
   public static long[] close(String run, long batch) {
     Account account = OPEN.remove(run + " " + batch);
@@ -44,9 +56,18 @@ public final class Account {
     Records bad = records.get(Fate.BAD).in(read);
     Records taken = records.get(Fate.TAKEN).in(read).without(bad);
     Records late = records.get(Fate.LATE).in(read).without(bad).without(taken);
-    Records filtered = records.get(Fate.FILTERED).in(read).without(bad).without(taken).without(late);
+    Records filtered =
+        records.get(Fate.FILTERED).in(read).without(bad).without(taken).without(late);
     long earlier = records.get(Fate.BAD).value() - bad.value();
-    return new long[] {read.value(), taken.value(), filtered.value(), late.value(), bad.value(), earlier, emitted.value()};
+    return new long[] {
+      read.value(),
+      taken.value(),
+      filtered.value(),
+      late.value(),
+      bad.value(),
+      earlier,
+      emitted.value()
+    };
   }
 
   Records records(Fate fate) {

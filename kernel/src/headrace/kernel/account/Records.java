@@ -7,7 +7,10 @@ import java.util.Map;
 import org.apache.spark.util.AccumulatorV2;
 import org.roaringbitmap.longlong.Roaring64Bitmap;
 
-/** A set of records, collected by tasks. It is a set so that a record counts once, whatever is done twice. */
+/**
+ * A set of records, collected by tasks. It is a set so that a record counts once, whatever is done
+ * twice.
+ */
 final class Records extends AccumulatorV2<Records.Stretch, Long> {
   /** Records of a partition that follow each other. */
   record Stretch(String partition, long from, long until) {}
@@ -68,7 +71,8 @@ final class Records extends AccumulatorV2<Records.Stretch, Long> {
   @Override
   public synchronized AccumulatorV2<Stretch, Long> copy() {
     Records copy = new Records();
-    for (Map.Entry<String, Roaring64Bitmap> each : offsets.entrySet()) copy.of(each.getKey()).or(each.getValue());
+    for (Map.Entry<String, Roaring64Bitmap> each : offsets.entrySet())
+      copy.of(each.getKey()).or(each.getValue());
     return copy;
   }
 

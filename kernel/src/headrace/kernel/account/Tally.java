@@ -20,10 +20,17 @@ import org.apache.spark.util.TaskCompletionListener;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * A place in a plan where something is noted of the record a row comes from, as part of a condition. In a plan it is a literal that knows no
- * batch; {@code AtBatch} puts one in its place that does. It is not deterministic, so that the optimizer neither moves nor removes it.
+ * Notes the fate of the record that a row comes from; part of a condition.
  *
- * <p>Records come in the order of the log: what follows each other is noted as one stretch, at the price of a comparison a record.
+ * <pre>
+ * planning a batch ({@code AtBatch}): replace each tally by one with the batch's {@link Account}
+ * for each row: if its offset follows the last one: extend the range; else: report the range, and begin another
+ * at the end of the task: report the range
+ * </pre>
+ *
+ * <p>In an analyzed plan a tally is an object in a literal, without a batch. It is
+ * non-deterministic, so that the optimizer neither moves nor removes it. Records arrive in the
+ * order of the log, so a note is mostly one comparison.
  */
 public final class Tally implements Serializable {
   private final Fate fate;
@@ -46,9 +53,14 @@ public final class Tally implements Serializable {
     this.emitted = emitted;
   }
 
-  /** Notes it of the record at that place, and has this answer. Not `note`: of two methods of one name, Python finds whichever comes first. */
-  public static Column noting(String fate, boolean answer, Column topic, Column partition, Column offset) {
-    return call(new Tally(Fate.valueOf(fate), answer, null, null), "note", topic, partition, offset);
+  /**
+   * Notes it of the record at that place, and has this answer. Not `note`: of two methods of one
+   * name, Python finds whichever comes first.
+   */
+  public static Column noting(
+      String fate, boolean answer, Column topic, Column partition, Column offset) {
+    return call(
+        new Tally(Fate.valueOf(fate), answer, null, null), "note", topic, partition, offset);
   }
 
   /** Counts a row of the output; true. */
@@ -62,7 +74,9 @@ public final class Tally implements Serializable {
             new Literal(tally, new ObjectType(Tally.class)),
             method,
             DataTypes.BooleanType,
-            CollectionConverters.asScala(Arrays.stream(arguments).map(ExpressionUtils::expression).toList()).toSeq(),
+            CollectionConverters.asScala(
+                    Arrays.stream(arguments).map(ExpressionUtils::expression).toList())
+                .toSeq(),
             CollectionConverters.asScala(List.<AbstractDataType>of()).toSeq(),
             false,
             false,
@@ -70,19 +84,28 @@ public final class Tally implements Serializable {
   }
 
   public static boolean isUnknown(Expression expression) {
-    return expression instanceof Literal literal && literal.value() instanceof Tally tally && tally.records == null && tally.emitted == null;
+    return expression instanceof Literal literal
+        && literal.value() instanceof Tally tally
+        && tally.records == null
+        && tally.emitted == null;
   }
 
   public static Expression known(Expression tally, SparkSession session, String run, long batch) {
     Tally of = (Tally) ((Literal) tally).value();
     Account account = Account.of(session, run, batch);
     Tally known =
-        of.fate == null ? new Tally(null, true, null, account.emitted()) : new Tally(of.fate, of.answer, account.records(of.fate), null);
+        of.fate == null
+            ? new Tally(null, true, null, account.emitted())
+            : new Tally(of.fate, of.answer, account.records(of.fate), null);
     return new Literal(known, new ObjectType(Tally.class));
   }
 
   public boolean note(UTF8String topic, int partition, long offset) {
-    boolean follows = from <= offset && offset <= until && partition == this.partition && topic.equals(this.topic);
+    boolean follows =
+        from <= offset
+            && offset <= until
+            && partition == this.partition
+            && topic.equals(this.topic);
     if (!follows && records != null) begin(topic, partition, offset);
     if (offset == until) until++;
     return answer;
@@ -111,7 +134,10 @@ public final class Tally implements Serializable {
     from = until;
   }
 
-  /** By what it notes and where: so parts of a plan that do the same stay equal, and Spark does them once. */
+  /**
+   * By what it notes and where: so parts of a plan that do the same stay equal, and Spark does them
+   * once.
+   */
   @Override
   public boolean equals(Object other) {
     return other instanceof Tally that
@@ -123,7 +149,8 @@ public final class Tally implements Serializable {
 
   @Override
   public int hashCode() {
-    return Objects.hash(fate, answer, System.identityHashCode(records), System.identityHashCode(emitted));
+    return Objects.hash(
+        fate, answer, System.identityHashCode(records), System.identityHashCode(emitted));
   }
 
   private void listen() {
@@ -132,7 +159,9 @@ public final class Tally implements Serializable {
     if (task != null) task.addTaskCompletionListener((TaskCompletionListener) done -> end());
   }
 
-  /** Spark sends what accumulators have after it has called those who wait for the end of a task. */
+  /**
+   * Spark sends what accumulators have after it has called those who wait for the end of a task.
+   */
   private void end() {
     if (records != null) flush();
     if (emitted != null) emitted.add(rows);

@@ -5,18 +5,34 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Changes that belong to one key, one after the other, in memory. This is what travels between Spark and the operators.
+ * Changes that belong to one key, one after the other, in memory. This is what travels between
+ * Spark and the operators.
  *
- * <p>Each change: a byte of flags, the time (8 bytes, microseconds), then what the flags say that there is: the time of the row before,
- * the version, the sequence (8 bytes each, else 0), the row before and the row after, each as a length (4 bytes) and that many bytes.
- * Rows are Spark's UnsafeRow, or a {@link Pair} of them. A block is read by moving through it: {@code while (block.next())}.
+ * <p>Each change: a byte of flags, the time (8 bytes, microseconds), then what the flags say that
+ * there is: the time of the row before, the version, the sequence (8 bytes each, else 0), the row
+ * before and the row after, each as a length (4 bytes) and that many bytes. Rows are Spark's
+ * UnsafeRow, or a {@link Pair} of them. A block is read by moving through it: {@code while
+ * (block.next())}.
  */
 public final class Block {
-  /** A row that was expected to have a version and has none: a delete, which holds for whatever is known. */
+  /**
+   * A row that was expected to have a version and has none: a delete, which holds for whatever is
+   * known.
+   */
   public static final long NO_VERSION = Long.MIN_VALUE;
 
-  /** Flags. The first is the side; with the last one these bytes are no changes, see {@link Operator}. */
-  public static final int RIGHT = 1, BEFORE = 2, AFTER = 4, BEFORE_TIME = 8, VERSION = 16, SEQUENCE = 32, SAME_AFTER = 64, NO_CHANGES = 128;
+  /**
+   * Flags. The first is the side; with the last one these bytes are no changes, see {@link
+   * Operator}.
+   */
+  public static final int RIGHT = 1,
+      BEFORE = 2,
+      AFTER = 4,
+      BEFORE_TIME = 8,
+      VERSION = 16,
+      SEQUENCE = 32,
+      SAME_AFTER = 64,
+      NO_CHANGES = 128;
 
   /** The most that a change has besides its rows. */
   static final int HEAD = 1 + 4 * 8 + 2 * 4;
@@ -128,7 +144,10 @@ public final class Block {
     return struct.at(base, afterAt, afterLength);
   }
 
-  /** Where in the array the row after, which must be there, begins; its length is in the 4 bytes before. */
+  /**
+   * Where in the array the row after, which must be there, begins; its length is in the 4 bytes
+   * before.
+   */
   public int afterAt() {
     return (int) (afterAt - Platform.BYTE_ARRAY_OFFSET);
   }
@@ -138,7 +157,8 @@ public final class Block {
   }
 
   /** The row after becomes the row before of a change with another row after. */
-  public void copyAfterAsBefore(BlockBuilder out, byte side, long time, long version, byte[] after) {
+  public void copyAfterAsBefore(
+      BlockBuilder out, byte side, long time, long version, byte[] after) {
     out.add(side, time, version, sequence, base, afterAt, afterLength, after);
   }
 }

@@ -12,6 +12,7 @@ public class BlockBuilder {
 
   private byte[] bytes;
   private int end;
+
   /** The row after of the last change, if it may be given again. */
   private byte[] last;
 
@@ -51,35 +52,92 @@ public class BlockBuilder {
     byte[] before = change.before();
     byte[] after = change.after();
     add(
-        change.side(), change.time(), change.beforeTime(), change.version(), change.sequence(),
-        before, AT, before == null ? -1 : before.length,
-        after, AT, after == null ? -1 : after.length);
+        change.side(),
+        change.time(),
+        change.beforeTime(),
+        change.version(),
+        change.sequence(),
+        before,
+        AT,
+        before == null ? -1 : before.length,
+        after,
+        AT,
+        after == null ? -1 : after.length);
   }
 
-  /** Rows are given as Spark gives them: an object (or null for memory outside of the heap), an offset and a length, -1 for none. */
+  /**
+   * Rows are given as Spark gives them: an object (or null for memory outside of the heap), an
+   * offset and a length, -1 for none.
+   */
   public final void add(
-      byte side, long time, long beforeTime, long version, long sequence,
-      Object before, long beforeOffset, int beforeLength,
-      Object after, long afterOffset, int afterLength) {
+      byte side,
+      long time,
+      long beforeTime,
+      long version,
+      long sequence,
+      Object before,
+      long beforeOffset,
+      int beforeLength,
+      Object after,
+      long afterOffset,
+      int afterLength) {
     last = null;
     add(
-        side | (afterLength < 0 ? 0 : Block.AFTER), time, beforeTime, version, sequence,
-        before, beforeOffset, beforeLength, after, afterOffset, afterLength);
+        side | (afterLength < 0 ? 0 : Block.AFTER),
+        time,
+        beforeTime,
+        version,
+        sequence,
+        before,
+        beforeOffset,
+        beforeLength,
+        after,
+        afterOffset,
+        afterLength);
   }
 
   /** A row after that is the same array as that of the change before is not written again. */
-  final void add(byte side, long time, long version, long sequence, Object before, long beforeOffset, int beforeLength, byte[] after) {
+  final void add(
+      byte side,
+      long time,
+      long version,
+      long sequence,
+      Object before,
+      long beforeOffset,
+      int beforeLength,
+      byte[] after) {
     boolean same = after != null && after == last;
     last = after;
     int flags = side | (same ? Block.SAME_AFTER : after != null ? Block.AFTER : 0);
-    add(flags, time, 0, version, sequence, before, beforeOffset, beforeLength, after, AT, same || after == null ? -1 : after.length);
+    add(
+        flags,
+        time,
+        0,
+        version,
+        sequence,
+        before,
+        beforeOffset,
+        beforeLength,
+        after,
+        AT,
+        same || after == null ? -1 : after.length);
   }
 
   private void add(
-      int flags, long time, long beforeTime, long version, long sequence,
-      Object before, long beforeOffset, int beforeLength,
-      Object after, long afterOffset, int afterLength) {
-    room(Math.addExact(end, Math.addExact(Block.HEAD + Math.max(beforeLength, 0), Math.max(afterLength, 0))));
+      int flags,
+      long time,
+      long beforeTime,
+      long version,
+      long sequence,
+      Object before,
+      long beforeOffset,
+      int beforeLength,
+      Object after,
+      long afterOffset,
+      int afterLength) {
+    room(
+        Math.addExact(
+            end, Math.addExact(Block.HEAD + Math.max(beforeLength, 0), Math.max(afterLength, 0))));
     if (beforeTime != 0) flags |= Block.BEFORE_TIME;
     if (version != 0) flags |= Block.VERSION;
     if (sequence != 0) flags |= Block.SEQUENCE;

@@ -8,8 +8,8 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.AttributeSet$;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
@@ -22,7 +22,10 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag$;
 import scala.runtime.AbstractFunction1;
 
-/** A task's rows through {@link Gather} or {@link Scatter}, and what comes of them projected: each is copied once. */
+/**
+ * A task's rows through {@link Gather} or {@link Scatter}, and what comes of them projected: each
+ * is copied once.
+ */
 public final class BlockExec extends SparkPlan {
   private final BlockGenerator generator;
   private final Seq<Attribute> generated;
@@ -30,7 +33,11 @@ public final class BlockExec extends SparkPlan {
   private final SparkPlan child;
 
   /** Public, and of what the product has: Spark copies a plan by calling it. */
-  public BlockExec(BlockGenerator generator, Seq<Attribute> generated, Seq<NamedExpression> columns, SparkPlan child) {
+  public BlockExec(
+      BlockGenerator generator,
+      Seq<Attribute> generated,
+      Seq<NamedExpression> columns,
+      SparkPlan child) {
     this.generator = generator;
     this.generated = generated;
     this.columns = columns;
@@ -44,7 +51,9 @@ public final class BlockExec extends SparkPlan {
   }
 
   /** What a task does. */
-  private static final class Pass extends AbstractFunction1<Iterator<InternalRow>, Iterator<InternalRow>> implements Serializable {
+  private static final class Pass
+      extends AbstractFunction1<Iterator<InternalRow>, Iterator<InternalRow>>
+      implements Serializable {
     private final BlockGenerator generator;
     private final Seq<Attribute> generated;
     private final Seq<Expression> columns;
@@ -82,7 +91,9 @@ public final class BlockExec extends SparkPlan {
 
   @Override
   public AttributeSet producedAttributes() {
-    return AttributeSet$.MODULE$.apply(CollectionConverters.asScala(new ArrayList<Expression>(CollectionConverters.asJava(generated))));
+    return AttributeSet$.MODULE$.apply(
+        CollectionConverters.asScala(
+            new ArrayList<Expression>(CollectionConverters.asJava(generated))));
   }
 
   @Override
@@ -116,6 +127,8 @@ public final class BlockExec extends SparkPlan {
   }
 
   private static <T> Seq<T> each(Seq<NamedExpression> columns, Function<NamedExpression, T> of) {
-    return CollectionConverters.asScala(CollectionConverters.asJava(columns).stream().map(of).toList()).toSeq();
+    return CollectionConverters.asScala(
+            CollectionConverters.asJava(columns).stream().map(of).toList())
+        .toSeq();
   }
 }

@@ -14,15 +14,16 @@ import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import scala.Enumeration;
 import scala.collection.IterableOnce;
-import scala.collection.Iterator$;
 import scala.collection.Iterator;
+import scala.collection.Iterator$;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Rows of a task -> other rows. In Spark's plan it is a generator; what runs is {@link BlockExec}. Only in real-time mode, which allows no
- * operators but Spark's own, and where every row goes on at once, it runs as a generator.
+ * Rows of a task -> other rows. In Spark's plan it is a generator; what runs is {@link BlockExec}.
+ * Only in real-time mode, which allows no operators but Spark's own, and where every row goes on at
+ * once, it runs as a generator.
  */
 abstract class BlockGenerator extends Expression implements Generator, Serializable {
   protected final boolean atOnce;
@@ -36,7 +37,9 @@ abstract class BlockGenerator extends Expression implements Generator, Serializa
   }
 
   static Seq<Expression> expressions(Column... columns) {
-    return CollectionConverters.asScala(Arrays.stream(columns).map(ExpressionUtils::expression).toList()).toSeq();
+    return CollectionConverters.asScala(
+            Arrays.stream(columns).map(ExpressionUtils::expression).toList())
+        .toSeq();
   }
 
   protected abstract BlockGenerator with(Seq<Expression> children);
@@ -101,7 +104,8 @@ abstract class BlockGenerator extends Expression implements Generator, Serializa
   }
 
   @Override
-  public void org$apache$spark$sql$catalyst$expressions$Generator$_setter_$nodePatterns_$eq(Seq<Enumeration.Value> patterns) {
+  public void org$apache$spark$sql$catalyst$expressions$Generator$_setter_$nodePatterns_$eq(
+      Seq<Enumeration.Value> patterns) {
     this.patterns = patterns;
   }
 

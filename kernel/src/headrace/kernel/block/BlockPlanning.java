@@ -12,7 +12,10 @@ import org.apache.spark.sql.execution.SparkStrategy;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Has {@link Gather} and {@link Scatter} run as {@link BlockExec}, together with the projection of what they give. */
+/**
+ * Has {@link Gather} and {@link Scatter} run as {@link BlockExec}, together with the projection of
+ * what they give.
+ */
 public final class BlockPlanning extends SparkStrategy {
   @Override
   public Seq<SparkPlan> apply(LogicalPlan plan) {
@@ -27,13 +30,23 @@ public final class BlockPlanning extends SparkStrategy {
   }
 
   /** None if it is left to Spark, or if columns of its input are still of use behind it. */
-  private Seq<SparkPlan> planned(Generate generate, Seq<NamedExpression> columns, AttributeSet used) {
-    if (!(generate.generator() instanceof BlockGenerator generator) || generator.atOnce) return none();
+  private Seq<SparkPlan> planned(
+      Generate generate, Seq<NamedExpression> columns, AttributeSet used) {
+    if (!(generate.generator() instanceof BlockGenerator generator) || generator.atOnce)
+      return none();
     if (!used.subsetOf(generate.producedAttributes())) return none();
-    return seq(List.of(new BlockExec(generator, generate.qualifiedGeneratorOutput(), columns, planLater(input(generate)))));
+    return seq(
+        List.of(
+            new BlockExec(
+                generator,
+                generate.qualifiedGeneratorOutput(),
+                columns,
+                planLater(input(generate)))));
   }
 
-  /** A projection that Spark has put there only to leave out columns would copy each block for that. */
+  /**
+   * A projection that Spark has put there only to leave out columns would copy each block for that.
+   */
   private static LogicalPlan input(Generate generate) {
     boolean prunes =
         generate.generator() instanceof Scatter

@@ -15,18 +15,42 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * Rows with a key -> blocks: on the way to an operator all changes of a task that have the same key travel together.
+ * Rows with a key -> blocks: all changes of a task that have the same key travel to the operator
+ * together.
  *
- * <p>Spark then shuffles, sorts and hands over a few large rows instead of many small ones. The columns: key before and after
- * (structs), side, time, time of the row before, version, sequence, row before and after (structs). A change that moves a row from one
- * key to another is two: a delete there, an insert here. Several changes can be side by side in one row; one without a side
- * or without keys is none.
+ * <pre>
+ * for each row, for each change in it:
+ *   if the key differs before and after: split it into a delete at one key and an insert at the other
+ *   append it to the open block of its side and key
+ *   if the block has 4 KB: it is full
+ *   if all open blocks take 16 MB, or atOnce: all are full
+ *   emit the full blocks
+ * at the end: emit all blocks
+ * </pre>
+ *
+ * <p>So Spark shuffles, sorts and hands over a few large rows instead of many small ones. The
+ * columns: key before and after (structs), side, time, time of the row before, version, sequence,
+ * row before and after (structs). A row can hold several changes side by side; one without a side
+ * or without keys is absent.
  */
 public final class Gather extends BlockGenerator {
-  public static final StructType TYPE = new StructType().add("key", DataTypes.BinaryType).add("block", DataTypes.BinaryType);
-  private static final int KEY_BEFORE = 0, KEY_AFTER = 1, SIDE = 2, TIME = 3, BEFORE_TIME = 4, VERSION = 5, SEQUENCE = 6, BEFORE = 7, AFTER = 8, COLUMNS = 9;
+  public static final StructType TYPE =
+      new StructType().add("key", DataTypes.BinaryType).add("block", DataTypes.BinaryType);
+  private static final int KEY_BEFORE = 0,
+      KEY_AFTER = 1,
+      SIDE = 2,
+      TIME = 3,
+      BEFORE_TIME = 4,
+      VERSION = 5,
+      SEQUENCE = 6,
+      BEFORE = 7,
+      AFTER = 8,
+      COLUMNS = 9;
 
-  /** So large a block waits for no more company. What is small is still in the processor's cache when the next change is added. */
+  /**
+   * So large a block waits for no more company. What is small is still in the processor's cache
+   * when the next change is added.
+   */
   private static final int FULL = 4096;
 
   /** So much is held in all, in bytes. */
@@ -62,7 +86,10 @@ public final class Gather extends BlockGenerator {
     return new Filling(input);
   }
 
-  /** Of a task. A block is given on when it is full, and all of them when they take too much memory or when there is no more input. */
+  /**
+   * Of a task. A block is given on when it is full, and all of them when they take too much memory
+   * or when there is no more input.
+   */
   private final class Filling extends AbstractIterator<InternalRow> {
     private final Iterator<InternalRow> input;
 
@@ -79,7 +106,8 @@ public final class Gather extends BlockGenerator {
 
     Filling(Iterator<InternalRow> input) {
       this.input = input;
-      for (int i = 0; i < fields.length; i++) fields[i] = children().apply(i).dataType() instanceof StructType type ? type.size() : 0;
+      for (int i = 0; i < fields.length; i++)
+        fields[i] = children().apply(i).dataType() instanceof StructType type ? type.size() : 0;
     }
 
     @Override
@@ -121,7 +149,8 @@ public final class Gather extends BlockGenerator {
       }
     }
 
-    private void add(UnsafeRow key, UnsafeRow row, int first, boolean withBefore, boolean withAfter) {
+    private void add(
+        UnsafeRow key, UnsafeRow row, int first, boolean withBefore, boolean withAfter) {
       byte side = (byte) row.getInt(first + SIDE);
       UnsafeRow before = withBefore ? struct(row, first + BEFORE) : null;
       UnsafeRow after = withAfter ? struct(row, first + AFTER) : null;
@@ -130,17 +159,26 @@ public final class Gather extends BlockGenerator {
       long hash = Key.hash(key);
       KeyedBlock block = sides[side].get(hash, key);
       if (block == null) {
-        block = new KeyedBlock(hash, key, Block.HEAD + Math.max(beforeLength, 0) + Math.max(afterLength, 0));
+        block =
+            new KeyedBlock(
+                hash, key, Block.HEAD + Math.max(beforeLength, 0) + Math.max(afterLength, 0));
         sides[side].add(block);
         held += block.capacity();
       }
       int capacity = block.capacity();
       boolean wasFull = block.size() >= FULL;
       block.add(
-          side, row.getLong(first + TIME), row.getLong(first + BEFORE_TIME), row.getLong(first + VERSION),
+          side,
+          row.getLong(first + TIME),
+          row.getLong(first + BEFORE_TIME),
+          row.getLong(first + VERSION),
           row.getLong(first + SEQUENCE),
-          before == null ? null : before.getBaseObject(), before == null ? 0 : before.getBaseOffset(), beforeLength,
-          after == null ? null : after.getBaseObject(), after == null ? 0 : after.getBaseOffset(), afterLength);
+          before == null ? null : before.getBaseObject(),
+          before == null ? 0 : before.getBaseOffset(),
+          beforeLength,
+          after == null ? null : after.getBaseObject(),
+          after == null ? 0 : after.getBaseOffset(),
+          afterLength);
       held += block.capacity() - capacity;
       if (block.size() >= FULL && !wasFull) full.add(block);
     }

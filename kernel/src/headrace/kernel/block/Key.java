@@ -8,8 +8,9 @@ import org.apache.spark.unsafe.Platform;
 /**
  * The key of a group: 8 bytes of its hash, then its row.
  *
- * <p>Spark sorts what it groups, by the first 8 bytes as long as these differ. Those of a row say which of its columns are null, and so
- * are the same in all keys; with the hash before them a whole key is compared only with its like.
+ * <p>Spark sorts what it groups, by the first 8 bytes as long as these differ. Those of a row say
+ * which of its columns are null, and so are the same in all keys; with the hash before them a whole
+ * key is compared only with its like.
  */
 public final class Key {
   public static final int HASH = 8;
@@ -17,12 +18,14 @@ public final class Key {
   private Key() {}
 
   public static long hash(UnsafeRow row) {
-    return XXH64.hashUnsafeBytes(row.getBaseObject(), row.getBaseOffset(), row.getSizeInBytes(), 42);
+    return XXH64.hashUnsafeBytes(
+        row.getBaseObject(), row.getBaseOffset(), row.getSizeInBytes(), 42);
   }
 
   public static void write(long hash, UnsafeRow row, byte[] bytes, long offset) {
     Platform.putLong(bytes, offset, hash);
-    Platform.copyMemory(row.getBaseObject(), row.getBaseOffset(), bytes, offset + HASH, row.getSizeInBytes());
+    Platform.copyMemory(
+        row.getBaseObject(), row.getBaseOffset(), bytes, offset + HASH, row.getSizeInBytes());
   }
 
   /** The row of a key that came back as bytes. */

@@ -5,11 +5,15 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.array.ByteArrayMethods;
 
 /**
- * A key and the block that is being filled for it. They lie in memory as the row ({@link Gather#TYPE}) that Spark will get, so giving it
- * on copies nothing; empty again, it has the same memory for the next changes of the key.
+ * A key and the block that is being filled for it. They lie in memory as the row ({@link
+ * Gather#TYPE}) that Spark will get, so giving it on copies nothing; empty again, it has the same
+ * memory for the next changes of the key.
  */
 final class KeyedBlock extends BlockBuilder {
-  /** A word for nulls, of which there are none, and one for each of the two columns: where it begins and how long it is. */
+  /**
+   * A word for nulls, of which there are none, and one for each of the two columns: where it begins
+   * and how long it is.
+   */
   private static final int HEAD = 24;
 
   final long hash;
@@ -28,7 +32,8 @@ final class KeyedBlock extends BlockBuilder {
   boolean isOf(UnsafeRow key) {
     int length = key.getSizeInBytes();
     return keyLength == Key.HASH + length
-        && ByteArrayMethods.arrayEquals(key.getBaseObject(), key.getBaseOffset(), bytes(), AT + HEAD + Key.HASH, length);
+        && ByteArrayMethods.arrayEquals(
+            key.getBaseObject(), key.getBaseOffset(), bytes(), AT + HEAD + Key.HASH, length);
   }
 
   /** Lets the row point to it. */

@@ -8,8 +8,12 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 final class KeyedBlocks {
   private static final int FEWEST = 8;
 
-  /** Places are tried one after the other, from the one that the hash says. At least half of them are free. */
+  /**
+   * Places are tried one after the other, from the one that the hash says. At least half of them
+   * are free.
+   */
   private KeyedBlock[] places = new KeyedBlock[FEWEST];
+
   private long[] hashes = new long[FEWEST];
   private int count = 0;
 

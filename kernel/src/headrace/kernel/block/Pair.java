@@ -2,7 +2,10 @@ package headrace.kernel.block;
 
 import org.apache.spark.unsafe.Platform;
 
-/** Two rows, either of which may be missing, in one array: the length of the first (-1: none), the first, then the second, if any. */
+/**
+ * Two rows, either of which may be missing, in one array: the length of the first (-1: none), the
+ * first, then the second, if any.
+ */
 public final class Pair {
   static final int HEAD = 5;
 

@@ -19,10 +19,15 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * Blocks -> rows: what an operator gave, change by change, with the rows before and after as structs. Of what is no block of changes
- * there are none.
+ * Blocks -> rows: the changes that an operator emitted, one a row, with the rows before and after
+ * as structs.
  *
- * <p>Nothing is copied here: the block is read where Spark holds it, and the structs point into it.
+ * <pre>
+ * for each block, unless it holds a count:
+ *   for each change in it: emit time, time before, version, sequence, row before, row after
+ * </pre>
+ *
+ * <p>Nothing is copied: the block is read where Spark holds it, and the structs point into it.
  */
 public final class Scatter extends BlockGenerator {
   private final StructType type;
@@ -38,7 +43,9 @@ public final class Scatter extends BlockGenerator {
     return ExpressionUtils.column(new Scatter(type, pairs, atOnce, expressions(block)));
   }
 
-  /** What is given, of rows of these types; those of {@link Pair}s have two fields, both structs. */
+  /**
+   * What is given, of rows of these types; those of {@link Pair}s have two fields, both structs.
+   */
   public static StructType type(StructType before, StructType after) {
     return new StructType()
         .add("time", DataTypes.LongType)
@@ -74,7 +81,10 @@ public final class Scatter extends BlockGenerator {
       private Block block = new Block(new byte[0]);
       private boolean ready = false;
 
-      /** Only when it is asked for: the row that was given points into a block, which the next input may overwrite. */
+      /**
+       * Reads no further than needed: the row returned last points into a block, which the next
+       * input may overwrite.
+       */
       @Override
       public boolean hasNext() {
         while (!ready && !(ready = block.next())) {

@@ -6,7 +6,10 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 
-/** Bytes of a row -> the row, without a copy; of a {@link Pair}, a struct of the two. The same object is given again and again. */
+/**
+ * Bytes of a row -> the row, without a copy; of a {@link Pair}, a struct of the two. The same
+ * object is given again and again.
+ */
 public final class Struct {
   private final UnsafeRow row;
   private final UnsafeRow second;

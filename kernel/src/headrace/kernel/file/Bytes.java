@@ -5,16 +5,22 @@ import java.io.InputStream;
 import java.util.Arrays;
 import org.apache.hadoop.fs.FSDataInputStream;
 
-/** The bytes of a file one after the other, with the place of each; what was read since {@link #begin} can be had as a whole. */
+/**
+ * The bytes of a file one after the other, with the place of each; what was read since {@link
+ * #begin} can be had as a whole.
+ */
 final class Bytes {
   static final int END = -1;
   private static final int SIZE = 64 * 1024;
+  private static final int LONGEST = 1 << 30;
   private static final int[] BYTE_ORDER_MARK = {0xEF, 0xBB, 0xBF};
 
   private final InputStream in;
   private byte[] buffer = new byte[SIZE];
+
   /** Where the buffer begins in the file. */
   private long base;
+
   private int begin;
   private int at;
   private int filled;
@@ -42,6 +48,13 @@ final class Bytes {
     }
   }
 
+  /** At this byte, which begins a record. */
+  static Bytes at(FSDataInputStream in, long start) throws IOException {
+    if (start == 0) return whole(in);
+    in.seek(start);
+    return new Bytes(in, start);
+  }
+
   /** Of the byte that is read next. */
   long position() {
     return base + at;
@@ -50,6 +63,20 @@ final class Bytes {
   /** Forgets what is before. */
   void begin() {
     begin = at;
+  }
+
+  /** Back to where that was. */
+  void rewind() {
+    at = begin;
+  }
+
+  /** How much was read since. */
+  int length() {
+    return at - begin;
+  }
+
+  void skipTo(long position) throws IOException {
+    while (position() < position && read() != END) begin();
   }
 
   int read() throws IOException {
@@ -90,7 +117,11 @@ final class Bytes {
       filled -= begin;
       begin = 0;
     }
-    if (filled == buffer.length) buffer = Arrays.copyOf(buffer, Math.multiplyExact(buffer.length, 2));
+    if (filled == buffer.length) {
+      if (filled > LONGEST / 2)
+        throw new IOException("a record of more than " + LONGEST + " bytes begins at byte " + base);
+      buffer = Arrays.copyOf(buffer, filled * 2);
+    }
     int count = in.read(buffer, filled, buffer.length - filled);
     if (count <= 0) return false;
     filled += count;

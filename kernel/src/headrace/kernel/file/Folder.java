@@ -2,12 +2,14 @@ package headrace.kernel.file;
 
 import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.GlobPattern;
 import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RemoteIterator;
@@ -21,8 +23,12 @@ import org.apache.spark.sql.execution.streaming.runtime.FileStreamSourceLog;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** A folder that a query follows, beside what the query's checkpoint says about it: Spark itself never looks back. */
+/**
+ * A folder that a query follows, beside what the query's checkpoint says about it: Spark itself
+ * never looks back.
+ */
 public final class Folder {
+  private static final int SOME = 20;
   private static final Pattern LOG_OFFSET = Pattern.compile("\\{\"logOffset\":(\\d+)\\}");
 
   private Folder() {}
@@ -35,37 +41,93 @@ public final class Folder {
   }
 
   /**
-   * What is wrong, and with which file: {@code changed} after it was read, or {@code vanished} before; null if nothing is.
+   * What is wrong, and with which file: {@code changed} after it was read, or {@code vanished}
+   * before; null if nothing is.
    *
    * <pre>
    * for each source of the query that is files:
    *   for each file of its log that is in the folder:
-   *     in a batch that is committed: is there another of its name now, of another time? changed
+   *     in a batch that is committed: is there another of its name now, of another time? changed, unless it was replaced before
    *     in a batch that is not: is it no longer there? vanished
    * </pre>
    */
-  public static String[] problem(SparkSession session, String folder, String checkpoint) throws IOException {
+  public static String[] problem(
+      SparkSession session, String folder, String checkpoint, Map<String, String> replaced)
+      throws IOException {
+    for (Seen seen : seen(session, folder, checkpoint)) {
+      if (seen.committed) {
+        String planned = replaced.getOrDefault(seen.file, Long.toString(seen.planned));
+        if (seen.now != null && !planned.equals(seen.now.toString()))
+          return new String[] {"changed", seen.file};
+      } else if (seen.now == null) {
+        return new String[] {"vanished", seen.file};
+      }
+    }
+    return null;
+  }
+
+  /**
+   * The times of files of a batch that is not committed, where they are other ones than when it was
+   * planned.
+   */
+  public static Map<String, Long> replaced(SparkSession session, String folder, String checkpoint)
+      throws IOException {
+    Map<String, Long> found = new HashMap<>();
+    for (Seen seen : seen(session, folder, checkpoint)) {
+      if (!seen.committed && seen.now != null && seen.now != seen.planned)
+        found.put(seen.file, seen.now);
+    }
+    return found;
+  }
+
+  /** A file of a batch, with its time as it was then and as it is now. */
+  private record Seen(String file, boolean committed, long planned, Long now) {}
+
+  private static List<Seen> seen(SparkSession session, String folder, String checkpoint)
+      throws IOException {
     Path root = new Path(folder);
     FileSystem files = root.getFileSystem(session.sparkContext().hadoopConfiguration());
     root = files.makeQualified(root);
     Map<Path, Long> there = null;
+    List<Seen> found = new ArrayList<>();
     long[] committed = committed(session, checkpoint);
     for (int i = 0; i < committed.length; i++) {
       if (committed[i] < -1) continue;
-      FileStreamSourceLog log = new FileStreamSourceLog(FileStreamSourceLog.VERSION(), session, checkpoint + "/sources/" + i);
+      FileStreamSourceLog log =
+          new FileStreamSourceLog(
+              FileStreamSourceLog.VERSION(), session, checkpoint + "/sources/" + i);
       for (FileEntry entry : log.allFiles()) {
         Path file = entry.sparkPath().toPath();
         if (!within(root, file)) continue;
         if (there == null) there = list(files, root);
-        Long now = there.get(file);
-        if (entry.batchId() <= committed[i]) {
-          if (now != null && now != entry.timestamp()) return new String[] {"changed", file.toString()};
-        } else if (now == null) {
-          return new String[] {"vanished", file.toString()};
-        }
+        found.add(
+            new Seen(
+                file.toString(),
+                entry.batchId() <= committed[i],
+                entry.timestamp(),
+                there.get(file)));
       }
     }
-    return null;
+    return found;
+  }
+
+  /**
+   * Null if a file has a name that matches, otherwise a few of the names that are there; hidden
+   * files count for nothing.
+   */
+  public static String[] others(SparkSession session, String folder, String names)
+      throws IOException {
+    Path root = new Path(folder);
+    FileSystem files = root.getFileSystem(session.sparkContext().hadoopConfiguration());
+    GlobPattern pattern = new GlobPattern(names);
+    List<String> others = new ArrayList<>();
+    for (RemoteIterator<LocatedFileStatus> each = files.listFiles(root, true); each.hasNext(); ) {
+      String name = each.next().getPath().getName();
+      if (name.startsWith("_") || name.startsWith(".")) continue;
+      if (pattern.matches(name)) return null;
+      if (others.size() < SOME) others.add(name);
+    }
+    return others.toArray(new String[0]);
   }
 
   private static boolean within(Path root, Path file) {
@@ -73,7 +135,10 @@ public final class Folder {
     return file.equals(root) || file.toString().startsWith(path.endsWith("/") ? path : path + "/");
   }
 
-  /** By source, the last entry of its log that a committed batch has; -1 if none has, -2 if the source is no files. */
+  /**
+   * By source, the last entry of its log that a committed batch has; -1 if none has, -2 if the
+   * source is no files.
+   */
   private static long[] committed(SparkSession session, String checkpoint) {
     OffsetSeqLog offsets = new OffsetSeqLog(session, checkpoint + "/offsets", false);
     Option<Object> planned = offsets.getLatestBatchId();
@@ -82,7 +147,8 @@ public final class Folder {
     long[] last = entries(offsets.get((long) planned.get()));
     if (done.isDefined() && done.get().equals(planned.get())) return last;
     long[] before = done.isDefined() ? entries(offsets.get((long) done.get())) : new long[0];
-    for (int i = 0; i < last.length; i++) if (last[i] >= -1) last[i] = i < before.length ? Math.max(before[i], -1) : -1;
+    for (int i = 0; i < last.length; i++)
+      if (last[i] >= -1) last[i] = i < before.length ? Math.max(before[i], -1) : -1;
     return last;
   }
 

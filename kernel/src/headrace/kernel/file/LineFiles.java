@@ -4,7 +4,10 @@ import java.io.IOException;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Map;
 
-/** {@code format("headrace.kernel.file.LineFiles")}: a record a line; the columns {@code _raw} and {@code _offset}. */
+/**
+ * {@code format("headrace.kernel.file.LineFiles")}: a record a line; the columns {@code _raw} and
+ * {@code _offset}.
+ */
 public final class LineFiles extends RecordFiles {
   private static final long serialVersionUID = 1L;
 
@@ -28,12 +31,19 @@ public final class LineFiles extends RecordFiles {
       // A line without anything is the space between records.
       if (blank(line)) continue;
       Object[] values = new Object[names.length];
-      for (int i = 0; i < names.length; i++) values[i] = names[i].equals("_raw") ? line : (Object) place;
+      for (int i = 0; i < names.length; i++)
+        values[i] = names[i].equals("_raw") ? line : (Object) place;
       return values;
     }
   }
 
-  static boolean blank(byte[] line) {
+  static byte[] record(Bytes bytes) throws IOException {
+    bytes.begin();
+    bytes.readLine();
+    return bytes.taken();
+  }
+
+  private static boolean blank(byte[] line) {
     for (byte each : line) if (each != ' ' && each != '\t') return false;
     return true;
   }

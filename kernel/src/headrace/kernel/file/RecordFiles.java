@@ -1,5 +1,6 @@
 package headrace.kernel.file;
 
+import com.github.luben.zstd.ZstdInputStreamNoFinalizer;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.Serializable;
@@ -33,10 +34,13 @@ import scala.reflect.ClassTag$;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Text files of records, for Spark's file source, which lacks one thing: where in the file a record is. Spark decides which files are
- * read and in which batch; a record's place is its file and the byte it begins at.
+ * Text files of records, for Spark's file source, which lacks one thing: where in the file a record
+ * is. Spark decides which files are read and in which batch; a record's place is its file and the
+ * byte it begins at.
  */
 public abstract class RecordFiles implements FileFormat, Serializable {
+  private static final String ZSTD = ".zst";
+
   /** The records of a file, or of a part of it. */
   interface Records {
     /** The next one's values, in the order of the columns that were asked for; null at the end. */
@@ -44,23 +48,26 @@ public abstract class RecordFiles implements FileFormat, Serializable {
   }
 
   /** Of the records that begin at {@code bytes.position()} and before {@code end}. */
-  abstract Records records(Bytes bytes, long end, StructType columns, Map<String, String> options) throws IOException;
+  abstract Records records(Bytes bytes, long end, StructType columns, Map<String, String> options)
+      throws IOException;
 
   /** Whether a record can be told from its middle. */
   abstract boolean cuttable();
 
   @Override
   public boolean isSplitable(SparkSession session, Map<String, String> options, Path path) {
-    return cuttable() && codec(path, session.sparkContext().hadoopConfiguration()) == null;
+    return cuttable() && !packed(path, session.sparkContext().hadoopConfiguration());
   }
 
   @Override
-  public Option<StructType> inferSchema(SparkSession session, Map<String, String> options, Seq<FileStatus> files) {
+  public Option<StructType> inferSchema(
+      SparkSession session, Map<String, String> options, Seq<FileStatus> files) {
     return Option.empty();
   }
 
   @Override
-  public OutputWriterFactory prepareWrite(SparkSession session, Job job, Map<String, String> options, StructType schema) {
+  public OutputWriterFactory prepareWrite(
+      SparkSession session, Job job, Map<String, String> options, StructType schema) {
     throw new UnsupportedOperationException("read only");
   }
 
@@ -74,15 +81,74 @@ public abstract class RecordFiles implements FileFormat, Serializable {
       Map<String, String> options,
       Configuration hadoop) {
     Broadcast<SerializableConfiguration> configuration =
-        session.sparkContext().broadcast(new SerializableConfiguration(hadoop), ClassTag$.MODULE$.apply(SerializableConfiguration.class));
+        session
+            .sparkContext()
+            .broadcast(
+                new SerializableConfiguration(hadoop),
+                ClassTag$.MODULE$.apply(SerializableConfiguration.class));
     return new Open(this, requiredSchema, options, configuration);
+  }
+
+  private static boolean packed(Path path, Configuration configuration) {
+    return path.getName().endsWith(ZSTD) || codec(path, configuration) != null;
   }
 
   private static CompressionCodec codec(Path path, Configuration configuration) {
     return new CompressionCodecFactory(configuration).getCodec(path);
   }
 
-  private static final class Open extends AbstractFunction1<PartitionedFile, Iterator<InternalRow>> implements Serializable {
+  static Opened open(Path path, Configuration configuration) throws IOException {
+    FSDataInputStream plain = path.getFileSystem(configuration).open(path);
+    try {
+      return new Opened(plain, unpacked(plain, path, configuration));
+    } catch (IOException | RuntimeException e) {
+      plain.close();
+      throw e;
+    }
+  }
+
+  private static InputStream unpacked(InputStream plain, Path path, Configuration configuration)
+      throws IOException {
+    // Hadoop's own codec wants its native library.
+    if (path.getName().endsWith(ZSTD)) return new ZstdInputStreamNoFinalizer(plain);
+    CompressionCodec codec = codec(path, configuration);
+    return codec == null ? null : codec.createInputStream(plain);
+  }
+
+  /** A file that is read; places in a compressed one are those of its content. */
+  static final class Opened implements AutoCloseable {
+    private static final int FAR = 1 << 20;
+
+    private final FSDataInputStream plain;
+    private final InputStream unpacked;
+    private Bytes bytes;
+
+    private Opened(FSDataInputStream plain, InputStream unpacked) {
+      this.plain = plain;
+      this.unpacked = unpacked;
+    }
+
+    Bytes from(long start) throws IOException {
+      return unpacked == null ? Bytes.from(plain, start) : Bytes.whole(unpacked);
+    }
+
+    /** What begins there; asked in the order of the file. */
+    Bytes at(long offset) throws IOException {
+      if (bytes == null) bytes = unpacked == null ? Bytes.at(plain, offset) : Bytes.whole(unpacked);
+      if (unpacked == null && offset - bytes.position() > FAR) bytes = Bytes.at(plain, offset);
+      bytes.skipTo(offset);
+      return bytes;
+    }
+
+    @Override
+    public void close() throws IOException {
+      if (unpacked != null) unpacked.close();
+      plain.close();
+    }
+  }
+
+  private static final class Open extends AbstractFunction1<PartitionedFile, Iterator<InternalRow>>
+      implements Serializable {
     private static final long serialVersionUID = 1L;
 
     private final RecordFiles format;
@@ -90,7 +156,11 @@ public abstract class RecordFiles implements FileFormat, Serializable {
     private final Map<String, String> options;
     private final Broadcast<SerializableConfiguration> configuration;
 
-    private Open(RecordFiles format, StructType columns, Map<String, String> options, Broadcast<SerializableConfiguration> configuration) {
+    private Open(
+        RecordFiles format,
+        StructType columns,
+        Map<String, String> options,
+        Broadcast<SerializableConfiguration> configuration) {
       this.format = format;
       this.columns = columns;
       this.options = options;
@@ -99,32 +169,30 @@ public abstract class RecordFiles implements FileFormat, Serializable {
 
     @Override
     public Iterator<InternalRow> apply(PartitionedFile file) {
-      Path path = file.toPath();
       Configuration hadoop = configuration.value().value();
       try {
-        FSDataInputStream plain = path.getFileSystem(hadoop).open(path);
-        closeWithTask(plain);
-        CompressionCodec codec = codec(path, hadoop);
-        if (codec != null) {
-          // Places in it are those of its content.
-          InputStream unpacked = codec.createInputStream(plain);
-          closeWithTask(unpacked);
-          return new Rows(format.records(Bytes.whole(unpacked), Long.MAX_VALUE, columns, options));
-        }
-        return new Rows(format.records(Bytes.from(plain, file.start()), file.start() + file.length(), columns, options));
+        Opened opened = open(file.toPath(), hadoop);
+        closeWithTask(opened);
+        boolean whole = opened.unpacked != null;
+        return new Rows(
+            format.records(
+                opened.from(file.start()),
+                whole ? Long.MAX_VALUE : file.start() + file.length(),
+                columns,
+                options));
       } catch (IOException e) {
         throw new UncheckedIOException(e);
       }
     }
 
-    private static void closeWithTask(InputStream stream) {
+    private static void closeWithTask(Opened opened) {
       TaskContext task = TaskContext.get();
       if (task == null) return;
       task.addTaskCompletionListener(
           (TaskCompletionListener)
               context -> {
                 try {
-                  stream.close();
+                  opened.close();
                 } catch (IOException e) {
                   throw new UncheckedIOException(e);
                 }

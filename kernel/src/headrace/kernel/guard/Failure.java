@@ -5,13 +5,18 @@ import java.io.Serializable;
 import org.apache.spark.TaskKilledException;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Why the guarded expressions of an operator failed on the row at hand. Each task has its own, since it has its own copy of the plan. */
+/**
+ * Why the guarded expressions of an operator failed on the row at hand. Each task has its own,
+ * since it has its own copy of the plan.
+ */
 public final class Failure implements Serializable {
   private transient UTF8String cause;
 
   /** Takes note of what was thrown, or throws it again if it is not the row's fault. */
   public void note(Throwable thrown) {
-    if (thrown instanceof TaskKilledException || thrown instanceof InterruptedException || thrown instanceof BadRecordException) raise(thrown);
+    if (thrown instanceof TaskKilledException
+        || thrown instanceof InterruptedException
+        || thrown instanceof BadRecordException) raise(thrown);
     // A regular expression that goes too deep on a long text ends here as well.
     if (thrown instanceof Error && !(thrown instanceof StackOverflowError)) raise(thrown);
     if (cause == null) cause = UTF8String.fromString(text(thrown));
@@ -28,8 +33,15 @@ public final class Failure implements Serializable {
   static String text(Throwable thrown) {
     String message = thrown.getMessage();
     if (message == null || message.isBlank()) return thrown.getClass().getSimpleName();
-    String line = message.strip().split("\n", 2)[0].replaceFirst("^\\[[A-Z0-9_.]+]\\s*", "").replaceFirst("\\s*SQLSTATE: \\w+\\s*$", "");
-    line = line.replaceFirst(" If necessary,? set \"?spark\\.[^ ]+ to [^ ]+ to bypass this error\\.?", "");
+    String line =
+        message
+            .strip()
+            .split("\n", 2)[0]
+            .replaceFirst("^\\[[A-Z0-9_.]+]\\s*", "")
+            .replaceFirst("\\s*SQLSTATE: \\w+\\s*$", "");
+    line =
+        line.replaceFirst(
+            " If necessary,? set \"?spark\\.[^ ]+ to [^ ]+ to bypass this error\\.?", "");
     return message.startsWith("[") ? line : thrown.getClass().getSimpleName() + ": " + line;
   }
 

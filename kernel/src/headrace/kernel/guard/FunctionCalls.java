@@ -14,8 +14,15 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Takes the calls of some functions out of an expression: each becomes a column of its own, and the expression uses that. So one can
- * look at what a call gave before what is made of it.
+ * Extracts the calls of some functions from an expression.
+ *
+ * <pre>
+ * for each call of a named function, innermost first:
+ *   column prefix+n = the call of the function that is registered as prefix+name, on the same arguments
+ *   replace the call in the expression by that column's field "value"
+ * </pre>
+ *
+ * <p>So the result of a call can be checked before the expression uses it.
  */
 public final class FunctionCalls {
   private final List<String> names;
@@ -24,20 +31,26 @@ public final class FunctionCalls {
 
   /**
    * @param names of the functions
-   * @param prefix of the columns, which are called so and by their number; also that of the functions that are called instead
+   * @param prefix of the columns, which are called so and by their number; also that of the
+   *     functions that are called instead
    */
   public FunctionCalls(List<String> names, String prefix) {
     this.names = names.stream().map(String::toLowerCase).toList();
     this.prefix = prefix;
   }
 
-  /** How many calls there are so far. In this order they can be computed: later ones may use earlier ones. */
+  /**
+   * How many calls there are so far. In this order they can be computed: later ones may use earlier
+   * ones.
+   */
   public int size() {
     return calls.size();
   }
 
   public Column[] arguments(int number) {
-    return CollectionConverters.asJava(calls.get(number).arguments()).stream().map(ExpressionUtils::column).toArray(Column[]::new);
+    return CollectionConverters.asJava(calls.get(number).arguments()).stream()
+        .map(ExpressionUtils::column)
+        .toArray(Column[]::new);
   }
 
   /** The call, with these arguments. */
@@ -46,15 +59,21 @@ public final class FunctionCalls {
     List<Expression> over = Arrays.stream(arguments).map(ExpressionUtils::expression).toList();
     UnresolvedFunction guarded =
         call.copy(
-            CollectionConverters.asScala(List.of(prefix + call.nameParts().head().toLowerCase())).toSeq(),
-            CollectionConverters.asScala(over).toSeq(), call.isDistinct(), call.filter(), call.ignoreNulls(), call.orderingWithinGroup(),
+            CollectionConverters.asScala(List.of(prefix + call.nameParts().head().toLowerCase()))
+                .toSeq(),
+            CollectionConverters.asScala(over).toSeq(),
+            call.isDistinct(),
+            call.filter(),
+            call.ignoreNulls(),
+            call.orderingWithinGroup(),
             call.isInternal());
     return ExpressionUtils.column(guarded).alias(prefix + number);
   }
 
   /** The expression over the columns of its calls, each of which is a struct with a value. */
   public Column without(Column column) {
-    return ExpressionUtils.column(ColumnNodeToExpressionConverter$.MODULE$.apply(column.node()).transformUp(replaced()));
+    return ExpressionUtils.column(
+        ColumnNodeToExpressionConverter$.MODULE$.apply(column.node()).transformUp(replaced()));
   }
 
   private PartialFunction<Expression, Expression> replaced() {
@@ -70,7 +89,8 @@ public final class FunctionCalls {
       public Expression apply(Expression expression) {
         String name = prefix + calls.size();
         calls.add((UnresolvedFunction) expression);
-        return new UnresolvedAttribute(CollectionConverters.asScala(List.of(name, "value")).toSeq());
+        return new UnresolvedAttribute(
+            CollectionConverters.asScala(List.of(name, "value")).toSeq());
       }
     };
   }

@@ -16,11 +16,17 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * An expression that does not fail: where its child does, it is null, and a {@link Failure} knows why. In generated code it is a try
- * around the child's code, which costs nothing as long as nothing is thrown.
+ * An expression that does not fail.
  *
- * <p>A conditional expression for Spark, so that no part of the child is computed ahead, outside of the try. Not deterministic: it is
- * computed where it stands, before the failure is looked at.
+ * <pre>
+ * try: the child's value
+ * catch: the {@link Failure} notes the cause; null
+ * </pre>
+ *
+ * <p>In generated code this is a try around the child's code, which costs nothing while nothing is
+ * thrown. It is a conditional expression, so that Spark computes no part of the child ahead,
+ * outside of the try. It is non-deterministic, so that it is computed where it stands, before the
+ * failure is looked at.
  */
 public final class Guard extends Expression implements ConditionalExpression, Serializable {
   private final Expression child;
@@ -57,9 +63,21 @@ public final class Guard extends Expression implements ConditionalExpression, Se
             "; ",
             " = ",
             "; } catch (Throwable " + thrown + ") { " + noted + ".note(" + thrown + "); }\n");
-    List<JavaCode> between = List.of(code.isNull(), code.value(), inner.code(), code.value(), inner.value(), code.isNull(), inner.isNull());
+    List<JavaCode> between =
+        List.of(
+            code.isNull(),
+            code.value(),
+            inner.code(),
+            code.value(),
+            inner.value(),
+            code.isNull(),
+            inner.isNull());
     return code.copy(
-        new CodeBlock(CollectionConverters.asScala(parts).toSeq(), CollectionConverters.asScala(between).toSeq()), code.isNull(), code.value());
+        new CodeBlock(
+            CollectionConverters.asScala(parts).toSeq(),
+            CollectionConverters.asScala(between).toSeq()),
+        code.isNull(),
+        code.value());
   }
 
   @Override

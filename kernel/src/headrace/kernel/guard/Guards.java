@@ -24,14 +24,18 @@ import org.apache.spark.sql.types.AbstractDataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.ObjectType;
 import scala.Option;
-import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Expressions over a frame, taken apart: what in them can fail on a row becomes a column of its own, under a {@link Guard}, and the
- * expressions use that. What can't fail stays as it is, and a frame where nothing can needs nothing.
+ * Takes a frame's expressions apart, so that a row on which one fails can be found.
  *
- * <p>Of expressions with aggregates it is the arguments that are guarded: there the row is still one.
+ * <pre>
+ * for each expression: analyze it
+ *   if nothing in it can fail ({@link Risk}): leave it as it is
+ *   else: column prefix+n = {@link Guard}(what can fail); the expression uses that column
+ *   with aggregates: guard the arguments and filters of their calls instead, where a row is still one record
+ * last column: prefix = the cause, where a guard failed on this row
+ * </pre>
  */
 public final class Guards {
   private final String prefix;
@@ -43,34 +47,51 @@ public final class Guards {
     this.prefix = prefix;
   }
 
-  /** @param prefix of the columns, which are called so and by their number; the last, without a number, is the cause */
+  /**
+   * @param prefix of the columns, which are called so and by their number; the last, without a
+   *     number, is the cause
+   */
   public static Guards of(Dataset<Row> frame, Column[] expressions, String prefix) {
     Guards guards = new Guards(prefix);
-    if (!(analyzed(frame.select(expressions)) instanceof Project project)) return guards.without(expressions);
+    if (!(analyzed(frame.select(expressions)) instanceof Project project))
+      return guards.without(expressions);
     List<NamedExpression> named = CollectionConverters.asJava(project.projectList());
     if (named.size() != expressions.length) return guards.without(expressions);
     for (int i = 0; i < expressions.length; i++) {
-      Expression expression = named.get(i) instanceof Alias alias ? alias.child() : (Expression) named.get(i);
-      guards.over.add(Risk.of(expression) ? ExpressionUtils.column(guards.guarded(expression)) : expressions[i]);
+      Expression expression =
+          named.get(i) instanceof Alias alias ? alias.child() : (Expression) named.get(i);
+      guards.over.add(
+          Risk.of(expression)
+              ? ExpressionUtils.column(guards.guarded(expression))
+              : expressions[i]);
     }
     return guards.done();
   }
 
   public static Guards ofAggregates(Dataset<Row> frame, Column[] expressions, String prefix) {
     Guards guards = new Guards(prefix);
-    Dataset<Row> aggregated = frame.groupBy().agg(expressions[0], Arrays.copyOfRange(expressions, 1, expressions.length));
+    Dataset<Row> aggregated =
+        frame.groupBy().agg(expressions[0], Arrays.copyOfRange(expressions, 1, expressions.length));
     if (!(analyzed(aggregated) instanceof Aggregate aggregate)) return guards.without(expressions);
     List<NamedExpression> named = CollectionConverters.asJava(aggregate.aggregateExpressions());
     if (named.size() != expressions.length) return guards.without(expressions);
     for (int i = 0; i < expressions.length; i++) {
       int before = guards.columns.size();
-      Expression rest = guards.overArguments(named.get(i) instanceof Alias alias ? alias.child() : (Expression) named.get(i));
-      guards.over.add(guards.columns.size() == before ? expressions[i] : ExpressionUtils.column(rest).alias(named.get(i).name()));
+      Expression rest =
+          guards.overArguments(
+              named.get(i) instanceof Alias alias ? alias.child() : (Expression) named.get(i));
+      guards.over.add(
+          guards.columns.size() == before
+              ? expressions[i]
+              : ExpressionUtils.column(rest).alias(named.get(i).name()));
     }
     return guards.done();
   }
 
-  /** What the frame needs besides its own columns; nothing, or guarded expressions and the cause where one of them fails. */
+  /**
+   * What the frame needs besides its own columns; nothing, or guarded expressions and the cause
+   * where one of them fails.
+   */
   public Column[] columns() {
     return columns.toArray(Column[]::new);
   }
@@ -109,13 +130,20 @@ public final class Guards {
   }
 
   private Expression overArguments(Expression expression) {
-    if (!(expression instanceof AggregateExpression call)) return with(expression, map(expression, this::overArguments));
+    if (!(expression instanceof AggregateExpression call))
+      return with(expression, map(expression, this::overArguments));
     // An argument is computed only where the filter holds.
     Expression function = arguments((Expression) call.aggregateFunction(), call.filter());
     Option<Expression> filter =
-        call.filter().isDefined() && Risk.of(call.filter().get()) ? Option.apply(guarded(call.filter().get())) : call.filter();
+        call.filter().isDefined() && Risk.of(call.filter().get())
+            ? Option.apply(guarded(call.filter().get()))
+            : call.filter();
     return call.copy(
-        (org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction) function, call.mode(), call.isDistinct(), filter, call.resultId());
+        (org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction) function,
+        call.mode(),
+        call.isDistinct(),
+        filter,
+        call.resultId());
   }
 
   private Expression arguments(Expression function, Option<Expression> filter) {
@@ -124,21 +152,27 @@ public final class Guards {
         map(
             function,
             argument -> {
-              boolean inside = argument instanceof SortOrder || function instanceof RuntimeReplaceable;
+              boolean inside =
+                  argument instanceof SortOrder || function instanceof RuntimeReplaceable;
               if (inside) return arguments(argument, filter);
               if (argument.foldable() || !Risk.of(argument)) return argument;
-              return guarded(filter.isEmpty() ? argument : new If(filter.get(), argument, Literal.create(null, argument.dataType())));
+              return guarded(
+                  filter.isEmpty()
+                      ? argument
+                      : new If(filter.get(), argument, Literal.create(null, argument.dataType())));
             }));
   }
 
-  private static List<Expression> map(Expression parent, java.util.function.UnaryOperator<Expression> change) {
+  private static List<Expression> map(
+      Expression parent, java.util.function.UnaryOperator<Expression> change) {
     return CollectionConverters.asJava(parent.children()).stream().map(change).toList();
   }
 
   private static Expression with(Expression parent, List<Expression> children) {
     List<Expression> before = CollectionConverters.asJava(parent.children());
     for (int i = 0; i < children.size(); i++) {
-      if (children.get(i) != before.get(i)) return parent.withNewChildren(CollectionConverters.asScala(children).toIndexedSeq());
+      if (children.get(i) != before.get(i))
+        return parent.withNewChildren(CollectionConverters.asScala(children).toIndexedSeq());
     }
     return parent;
   }

@@ -31,7 +31,11 @@ final class DecimalReader extends Reader {
     if (Cursor.startsNumber(first) && !c.atSpecial(first)) {
       Numbers.scan(c);
       int up = scale + c.exponent;
-      if (!c.big && precision <= 18 && up >= 0 && up <= 18 && c.mantissa <= (TENS[precision] - 1) / TENS[up]) {
+      if (!c.big
+          && precision <= 18
+          && up >= 0
+          && up <= 18
+          && c.mantissa <= (TENS[precision] - 1) / TENS[up]) {
         long unscaled = c.mantissa * TENS[up];
         return Decimal.createUnsafe(c.negative ? -unscaled : unscaled, precision, scale);
       }

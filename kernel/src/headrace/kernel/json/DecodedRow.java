@@ -12,7 +12,10 @@ import org.apache.spark.unsafe.types.TimestampNanosVal;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.unsafe.types.VariantVal;
 
-/** A row just decoded: primitives as bits in one array, everything else in another; nothing is boxed. */
+/**
+ * A row just decoded: primitives as bits in one array, everything else in another; nothing is
+ * boxed.
+ */
 final class DecodedRow extends InternalRow {
   private final Reader[] readers;
   private final long[] bits; // a word per field, then the bitmap of the fields that are set

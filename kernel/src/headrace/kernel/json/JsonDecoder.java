@@ -23,7 +23,10 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** A record's value, JSON in UTF-8, straight to Spark's row: the schema's fields and, last, why the record is bad. */
+/**
+ * A record's value, JSON in UTF-8, straight to Spark's row: the schema's fields and, last, why the
+ * record is bad.
+ */
 public final class JsonDecoder implements Serializable {
   public static final String BAD = "_bad";
 
@@ -39,20 +42,29 @@ public final class JsonDecoder implements Serializable {
     this.failOnBad = failOnBad;
     this.root = Schemas.struct(schema, "");
     this.slots = root.readersAnd(new TextReader());
-    this.required = IntStream.range(0, schema.size()).filter(i -> !schema.apply(i).nullable()).toArray();
+    this.required =
+        IntStream.range(0, schema.size()).filter(i -> !schema.apply(i).nullable()).toArray();
   }
 
   /** Refuses, with an IllegalArgumentException that names the field, a schema JSON can't fill. */
   public static JsonDecoder of(StructType schema, boolean failOnBad) {
-    if (schema.getFieldIndex(BAD).isDefined()) throw new IllegalArgumentException("field " + BAD + ": the name is taken by the decoder");
+    if (schema.getFieldIndex(BAD).isDefined())
+      throw new IllegalArgumentException("field " + BAD + ": the name is taken by the decoder");
     return new JsonDecoder(schema, failOnBad);
   }
 
   /**
-   * The decoder as a column. Not deterministic for the optimizer, so that it is never copied into a filter pushed down or a
-   * projection merged: select it once under a name, and use its fields by that name.
+   * The decoder as a column. Not deterministic for the optimizer, so that it is never copied into a
+   * filter pushed down or a projection merged: select it once under a name, and use its fields by
+   * that name.
    */
-  public static Column column(Column value, Column topic, Column partition, Column offset, String schemaJson, boolean failOnBad) {
+  public static Column column(
+      Column value,
+      Column topic,
+      Column partition,
+      Column offset,
+      String schemaJson,
+      boolean failOnBad) {
     JsonDecoder decoder = of((StructType) DataType.fromJson(schemaJson), failOnBad);
     Column[] columns = {
       value,
@@ -105,7 +117,8 @@ public final class JsonDecoder implements Serializable {
     root.fill(c, row);
     if (c.next() >= 0) throw c.unexpected("nothing after the object", "the document");
     for (int field : required) {
-      if (row.isNullAt(field)) return "field " + schema.apply(field).name() + ": missing or null, but required";
+      if (row.isNullAt(field))
+        return "field " + schema.apply(field).name() + ": missing or null, but required";
     }
     return null;
   }
@@ -122,7 +135,9 @@ public final class JsonDecoder implements Serializable {
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof JsonDecoder that && failOnBad == that.failOnBad && schema.equals(that.schema);
+    return other instanceof JsonDecoder that
+        && failOnBad == that.failOnBad
+        && schema.equals(that.schema);
   }
 
   @Override

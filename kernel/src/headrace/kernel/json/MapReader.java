@@ -43,6 +43,7 @@ final class MapReader extends Reader {
       }
     }
     return new ArrayBasedMapData(
-        new GenericArrayData(entries.keySet().toArray()), new GenericArrayData(entries.values().toArray()));
+        new GenericArrayData(entries.keySet().toArray()),
+        new GenericArrayData(entries.values().toArray()));
   }
 }

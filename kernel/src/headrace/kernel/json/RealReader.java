@@ -5,7 +5,10 @@ import headrace.kernel.json.token.Numbers;
 import headrace.kernel.json.token.Text;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** float and double: any number; NaN and the infinities bare (Python writes them so) or quoted (Spark does). */
+/**
+ * float and double: any number; NaN and the infinities bare (Python writes them so) or quoted
+ * (Spark does).
+ */
 final class RealReader extends BitsReader {
   private static final UTF8String NAN = UTF8String.fromString("NaN");
   private static final UTF8String INFINITY = UTF8String.fromString("Infinity");
@@ -20,9 +23,12 @@ final class RealReader extends BitsReader {
   @Override
   long bits(Cursor c, int first) {
     if (Cursor.startsNumber(first) && !c.atSpecial(first)) {
-      return wide ? Double.doubleToRawLongBits(Numbers.real(c)) : Float.floatToRawIntBits(Numbers.shortReal(c));
+      return wide
+          ? Double.doubleToRawLongBits(Numbers.real(c))
+          : Float.floatToRawIntBits(Numbers.shortReal(c));
     }
-    double value = first == '"' ? quoted(c) : c.atSpecial(first) ? c.special(first) : refuse(c, c.pos);
+    double value =
+        first == '"' ? quoted(c) : c.atSpecial(first) ? c.special(first) : refuse(c, c.pos);
     return wide ? Double.doubleToRawLongBits(value) : Float.floatToRawIntBits((float) value);
   }
 
@@ -42,6 +48,8 @@ final class RealReader extends BitsReader {
 
   @Override
   Object box(long bits) {
-    return wide ? (Object) Double.longBitsToDouble(bits) : (Object) Float.intBitsToFloat((int) bits);
+    return wide
+        ? (Object) Double.longBitsToDouble(bits)
+        : (Object) Float.intBitsToFloat((int) bits);
   }
 }

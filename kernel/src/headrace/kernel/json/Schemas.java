@@ -8,7 +8,9 @@ import org.apache.spark.sql.types.*;
 final class Schemas {
   private Schemas() {}
 
-  /** The readers of a struct's fields; refuses types that have no JSON form here, naming the field. */
+  /**
+   * The readers of a struct's fields; refuses types that have no JSON form here, naming the field.
+   */
   static StructReader struct(StructType type, String path) {
     StructField[] fields = type.fields();
     String[] names = new String[fields.length];
@@ -17,7 +19,8 @@ final class Schemas {
     for (int i = 0; i < fields.length; i++) {
       names[i] = fields[i].name();
       String at = path.isEmpty() ? names[i] : path + "." + names[i];
-      if (!seen.add(names[i])) throw new IllegalArgumentException("field " + at + " is in the schema twice");
+      if (!seen.add(names[i]))
+        throw new IllegalArgumentException("field " + at + " is in the schema twice");
       readers[i] = reader(fields[i].dataType(), at);
     }
     return new StructReader(names, readers);
@@ -32,19 +35,25 @@ final class Schemas {
     if (type instanceof DoubleType) return new RealReader(true);
     if (type instanceof FloatType) return new RealReader(false);
     if (type instanceof BooleanType) return new BooleanReader();
-    if (type instanceof DecimalType decimal) return new DecimalReader(decimal.precision(), decimal.scale());
+    if (type instanceof DecimalType decimal)
+      return new DecimalReader(decimal.precision(), decimal.scale());
     if (type instanceof DateType) return new TimeReader(TimeReader.Kind.DATE, 0);
     if (type instanceof TimestampType) return new TimeReader(TimeReader.Kind.TIMESTAMP, 6);
     if (type instanceof TimestampNTZType) return new TimeReader(TimeReader.Kind.TIMESTAMP_NTZ, 6);
-    if (type instanceof TimeType time) return new TimeReader(TimeReader.Kind.TIME, time.precision());
-    if (type instanceof DayTimeIntervalType || type instanceof YearMonthIntervalType) return new IntervalReader(type);
+    if (type instanceof TimeType time)
+      return new TimeReader(TimeReader.Kind.TIME, time.precision());
+    if (type instanceof DayTimeIntervalType || type instanceof YearMonthIntervalType)
+      return new IntervalReader(type);
     if (type instanceof BinaryType) return new BinaryReader();
     if (type instanceof VariantType) return new VariantReader();
     if (type instanceof StructType struct) return struct(struct, path);
-    if (type instanceof ArrayType array) return new ArrayReader(reader(array.elementType(), path + "[]"));
+    if (type instanceof ArrayType array)
+      return new ArrayReader(reader(array.elementType(), path + "[]"));
     if (type instanceof MapType map) {
-      if (map.keyType() instanceof StringType) return new MapReader(reader(map.valueType(), path + "{}"));
-      throw new IllegalArgumentException("field " + path + ": JSON has no " + type.sql() + "; the keys of a map are strings");
+      if (map.keyType() instanceof StringType)
+        return new MapReader(reader(map.valueType(), path + "{}"));
+      throw new IllegalArgumentException(
+          "field " + path + ": JSON has no " + type.sql() + "; the keys of a map are strings");
     }
     throw new IllegalArgumentException("field " + path + ": no JSON form for type " + type.sql());
   }

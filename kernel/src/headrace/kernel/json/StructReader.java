@@ -5,7 +5,10 @@ import headrace.kernel.json.token.Names;
 import headrace.kernel.json.token.Refused;
 import java.util.Arrays;
 
-/** struct: an object with known fields, in any order; unknown ones are checked and skipped, of doubles the last counts. */
+/**
+ * struct: an object with known fields, in any order; unknown ones are checked and skipped, of
+ * doubles the last counts.
+ */
 final class StructReader extends Reader {
   private final String[] names;
   private final Names lookup;

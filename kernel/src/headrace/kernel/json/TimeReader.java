@@ -42,8 +42,11 @@ final class TimeReader extends BitsReader {
       }
       return escaped(c, start);
     }
-    if (kind == Kind.TIME || !Cursor.startsNumber(first) || c.atSpecial(first)) throw c.mismatch(start, kind.type, "");
-    return kind == Kind.DATE ? Numbers.whole(c, Times.MIN_DAY, Times.MAX_DAY, kind.type) : epoch(c, start);
+    if (kind == Kind.TIME || !Cursor.startsNumber(first) || c.atSpecial(first))
+      throw c.mismatch(start, kind.type, "");
+    return kind == Kind.DATE
+        ? Numbers.whole(c, Times.MIN_DAY, Times.MAX_DAY, kind.type)
+        : epoch(c, start);
   }
 
   private long parse(Cursor c, byte[] b, int from, int to) {
@@ -86,7 +89,8 @@ final class TimeReader extends BitsReader {
   }
 
   private long inRange(Cursor c, int start, long micros) {
-    if (micros < Times.MIN_MICROS || micros > Times.MAX_MICROS) throw c.mismatch(start, kind.type, "out of range");
+    if (micros < Times.MIN_MICROS || micros > Times.MAX_MICROS)
+      throw c.mismatch(start, kind.type, "out of range");
     return micros;
   }
 

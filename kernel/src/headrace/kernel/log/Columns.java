@@ -13,36 +13,65 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampType;
 
-/** Where a row to be written has its {@code key, value, topic, partition, timestamp}; -1 where it has none. */
+/**
+ * Where a row to be written has its {@code key, value, topic, partition, timestamp}; -1 where it
+ * has none.
+ */
 record Columns(
-    int key, boolean keyIsText, int value, boolean valueIsText, int topic, int partition, int timestamp, String defaultTopic)
+    int key,
+    boolean keyIsText,
+    int value,
+    boolean valueIsText,
+    int topic,
+    int partition,
+    int timestamp,
+    String defaultTopic)
     implements Serializable {
-  private static final Set<String> NAMES = Set.of("key", "value", "topic", "partition", "timestamp");
+  private static final Set<String> NAMES =
+      Set.of("key", "value", "topic", "partition", "timestamp");
 
   static Columns of(StructType schema, String defaultTopic) {
     List<String> names = Arrays.asList(schema.fieldNames());
     for (StructField field : schema.fields()) {
       if (!NAMES.contains(field.name()) || !fits(field.name(), field.dataType())) {
-        throw new IllegalArgumentException("headrace-memory cannot write column '" + field.name() + "' "
-            + field.dataType().sql()
-            + "; it takes key and value (binary or string), topic (string), partition (int), timestamp");
+        throw new IllegalArgumentException(
+            "headrace-memory cannot write column '"
+                + field.name()
+                + "' "
+                + field.dataType().sql()
+                + "; it takes key and value (binary or string), topic (string), partition (int),"
+                + " timestamp");
       }
     }
-    if (!names.contains("value")) throw new IllegalArgumentException("headrace-memory needs a column 'value', got " + names);
+    if (!names.contains("value"))
+      throw new IllegalArgumentException("headrace-memory needs a column 'value', got " + names);
     if (!names.contains("topic") && defaultTopic == null) {
-      throw new IllegalArgumentException("headrace-memory needs the option 'topic' or a column 'topic'");
+      throw new IllegalArgumentException(
+          "headrace-memory needs the option 'topic' or a column 'topic'");
     }
     int key = names.indexOf("key");
     int value = names.indexOf("value");
-    return new Columns(key, isText(schema, key), value, isText(schema, value), names.indexOf("topic"),
-        names.indexOf("partition"), names.indexOf("timestamp"), defaultTopic);
+    return new Columns(
+        key,
+        isText(schema, key),
+        value,
+        isText(schema, value),
+        names.indexOf("topic"),
+        names.indexOf("partition"),
+        names.indexOf("timestamp"),
+        defaultTopic);
   }
 
   Staged.Row row(InternalRow row) {
-    String to = topic < 0 || row.isNullAt(topic) ? defaultTopic : row.getUTF8String(topic).toString();
-    if (to == null) throw new IllegalArgumentException("a row without a topic, and no option 'topic'");
-    return new Staged.Row(to, present(row, partition) ? (Integer) row.getInt(partition) : null,
-        present(row, timestamp) ? (Long) row.getLong(timestamp) : null, bytes(row, key, keyIsText),
+    String to =
+        topic < 0 || row.isNullAt(topic) ? defaultTopic : row.getUTF8String(topic).toString();
+    if (to == null)
+      throw new IllegalArgumentException("a row without a topic, and no option 'topic'");
+    return new Staged.Row(
+        to,
+        present(row, partition) ? (Integer) row.getInt(partition) : null,
+        present(row, timestamp) ? (Long) row.getLong(timestamp) : null,
+        bytes(row, key, keyIsText),
         bytes(row, value, valueIsText));
   }
 

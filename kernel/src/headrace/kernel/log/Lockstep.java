@@ -6,8 +6,9 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Keeps the sources of one query in step. Spark asks each source in turn how far the next batch reaches; a cut made
- * between two of those questions must not reach some sources and not others, so the first asked decides for all.
+ * Keeps the sources of one query in step. Spark asks each source in turn how far the next batch
+ * reaches; a cut made between two of those questions must not reach some sources and not others, so
+ * the first asked decides for all.
  */
 final class Lockstep {
   private final MemoryLog log;
@@ -37,7 +38,10 @@ final class Lockstep {
     fixed = true;
   }
 
-  /** The cut the source steps to from this one: the next that brings the query something, or the same. */
+  /**
+   * The cut the source steps to from this one: the next that brings the query something, or the
+   * same.
+   */
   synchronized int next(Object source, int cut) {
     boolean again = !asked.add(source);
     if (again) {

@@ -20,7 +20,8 @@ final class LogOffset extends Offset {
     try {
       JsonNode tree = new ObjectMapper().readTree(json);
       long[] positions = new long[tree.get("positions").size()];
-      for (int i = 0; i < positions.length; i++) positions[i] = tree.get("positions").get(i).asLong();
+      for (int i = 0; i < positions.length; i++)
+        positions[i] = tree.get("positions").get(i).asLong();
       return new LogOffset(tree.get("cut").asInt(), positions);
     } catch (JsonProcessingException | NullPointerException e) {
       throw new IllegalArgumentException("not an offset of a memory log: " + json, e);
@@ -41,6 +42,10 @@ final class LogOffset extends Offset {
 
   @Override
   public String json() {
-    return "{\"cut\":" + cut + ",\"positions\":" + Arrays.toString(positions).replace(" ", "") + "}";
+    return "{\"cut\":"
+        + cut
+        + ",\"positions\":"
+        + Arrays.toString(positions).replace(" ", "")
+        + "}";
   }
 }

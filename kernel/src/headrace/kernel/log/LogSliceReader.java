@@ -28,7 +28,14 @@ final class LogSliceReader implements PartitionReader<InternalRow> {
     LogRecord it = records.get(at);
     return new GenericInternalRow(
         new Object[] {
-          it.key(), it.value(), topic, it.partition(), it.offset(), it.micros(), LOG_APPEND_TIME, it.advance()
+          it.key(),
+          it.value(),
+          topic,
+          it.partition(),
+          it.offset(),
+          it.micros(),
+          LOG_APPEND_TIME,
+          it.advance()
         });
   }
 

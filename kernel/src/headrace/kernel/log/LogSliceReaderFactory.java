@@ -11,6 +11,7 @@ final class LogSliceReaderFactory implements PartitionReaderFactory {
   public PartitionReader<InternalRow> createReader(InputPartition partition) {
     LogSlice slice = (LogSlice) partition;
     MemoryLog log = MemoryLog.named(slice.log());
-    return new LogSliceReader(slice.topic(), log.slice(slice.topic(), slice.partition(), slice.from(), slice.to()));
+    return new LogSliceReader(
+        slice.topic(), log.slice(slice.topic(), slice.partition(), slice.from(), slice.to()));
   }
 }

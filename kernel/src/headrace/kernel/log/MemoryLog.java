@@ -13,10 +13,11 @@ import java.util.concurrent.ConcurrentHashMap;
 /**
  * A log in this JVM that stands where Kafka stands in tests.
  *
- * <p>Readers see a log up to its last <em>cut</em>. Cuts are numbered across the log, from 1, and a query steps from one
- * to the next: a batch holds exactly what came between two cuts, in every topic the query reads. A cut that brought
- * nothing to the query's topics is passed over, unless it brought nothing to anybody: such a cut asks for an empty batch.
- * A sink's commit appends its epoch and cuts the topics it wrote to, leaving what others have begun elsewhere alone.
+ * <p>Readers see a log up to its last <em>cut</em>. Cuts are numbered across the log, from 1, and a
+ * query steps from one to the next: a batch holds exactly what came between two cuts, in every
+ * topic the query reads. A cut that brought nothing to the query's topics is passed over, unless it
+ * brought nothing to anybody: such a cut makes an empty batch. A sink's commit appends its epoch
+ * and cuts the topics it wrote to, leaving what others have begun elsewhere alone.
  */
 public final class MemoryLog {
   private static final Map<String, MemoryLog> LOGS = new ConcurrentHashMap<>();
@@ -48,7 +49,12 @@ public final class MemoryLog {
       Topic present = it.topics.computeIfAbsent(topic, name -> new Topic(partitions));
       if (present.partitionCount() != partitions) {
         throw new IllegalArgumentException(
-            "topic '" + topic + "' has " + present.partitionCount() + " partitions already, not " + partitions);
+            "topic '"
+                + topic
+                + "' has "
+                + present.partitionCount()
+                + " partitions already, not "
+                + partitions);
       }
     }
   }
@@ -58,10 +64,12 @@ public final class MemoryLog {
     MemoryLog it = named(log);
     synchronized (it) {
       Topic to = it.topic(topic);
-      return Packed.unpack(records, (partition, micros, key, value) -> {
-        to.append(partition, micros, key, value, null, -1, -1);
-        it.clock = Math.max(it.clock, micros);
-      });
+      return Packed.unpack(
+          records,
+          (partition, micros, key, value) -> {
+            to.append(partition, micros, key, value, null, -1, -1);
+            it.clock = Math.max(it.clock, micros);
+          });
     }
   }
 
@@ -74,7 +82,10 @@ public final class MemoryLog {
     }
   }
 
-  /** Ends the present interval, in all topics, and lets readers have it; returns the number of the cut. */
+  /**
+   * Ends the present interval, in all topics, and lets readers have it; returns the number of the
+   * cut.
+   */
   public static int cut(String log) {
     MemoryLog it = named(log);
     synchronized (it) {
@@ -83,7 +94,10 @@ public final class MemoryLog {
     }
   }
 
-  /** The topic's records from the given arrival on, cut or not, without punctuations, as {@link Packed} packs them. */
+  /**
+   * The topic's records from the given arrival on, cut or not, without punctuations, as {@link
+   * Packed} packs them.
+   */
   public static byte[] read(String log, String topic, int from) {
     MemoryLog it = named(log);
     synchronized (it) {
@@ -103,14 +117,17 @@ public final class MemoryLog {
   public static long records(String log, String topic) {
     MemoryLog it = named(log);
     synchronized (it) {
-      return it.topic(topic).arrivals(0).stream().filter(record -> record.advance() == null).count();
+      return it.topic(topic).arrivals(0).stream()
+          .filter(record -> record.advance() == null)
+          .count();
     }
   }
 
   static MemoryLog named(String log) {
     MemoryLog found = log == null ? null : LOGS.get(log);
     if (found == null) {
-      throw new IllegalArgumentException("no memory log '" + log + "'; existing logs: " + new TreeSet<>(LOGS.keySet()));
+      throw new IllegalArgumentException(
+          "no memory log '" + log + "'; existing logs: " + new TreeSet<>(LOGS.keySet()));
     }
     return found;
   }
@@ -119,13 +136,19 @@ public final class MemoryLog {
     return cuts;
   }
 
-  /** Cuts if something waits for it: a query over all that is available has no use for an open interval. */
+  /**
+   * Cuts if something waits for it: a query over all that is available has no use for an open
+   * interval.
+   */
   synchronized int closeInterval() {
     if (topics.values().stream().anyMatch(Topic::hasUncut)) cut(topics.values());
     return cuts;
   }
 
-  /** The cut to which readers of these topics step from {@code cut}, or null when {@code last} brings them nothing. */
+  /**
+   * The cut to which readers of these topics step from {@code cut}, or null when {@code last}
+   * brings them nothing.
+   */
   synchronized Integer cutAfter(int cut, int last, Collection<String> read) {
     Integer next = emptyCuts.higher(cut);
     for (String name : read) {
@@ -143,7 +166,7 @@ public final class MemoryLog {
     return topic(topic).slice(partition, from, to);
   }
 
-  /** The shared steps of the sources of one query, told by its checkpoint. */
+  /** The shared steps of the sources of one query, identified by its checkpoint. */
   synchronized Lockstep steps(String checkpoint) {
     return queries.computeIfAbsent(checkpoint, name -> new Lockstep(this));
   }
@@ -157,7 +180,10 @@ public final class MemoryLog {
     if (query != null) reached.put(query, cut);
   }
 
-  /** Appends what an epoch wrote, once. Rows without a timestamp get the log's clock: the largest seen, so that runs repeat. */
+  /**
+   * Appends what an epoch wrote, once. Rows without a timestamp get the log's clock: the largest
+   * seen, so that runs repeat.
+   */
   synchronized void commit(String query, long epoch, List<Staged> tasks) {
     if (committed.getOrDefault(query, -1L) >= epoch) return;
     List<Staged.Row> rows = tasks.stream().flatMap(task -> task.rows().stream()).toList();
@@ -168,11 +194,13 @@ public final class MemoryLog {
     for (Staged.Row row : rows) {
       Topic to = topic(row.topic());
       long micros = row.micros() == null ? clock : row.micros();
-      to.append(row.partition(to.partitionCount()), micros, row.key(), row.value(), null, epoch, cut);
+      to.append(
+          row.partition(to.partitionCount()), micros, row.key(), row.value(), null, epoch, cut);
       written.add(to);
     }
     committed.put(query, epoch);
-    // No cut without rows: a query that reads what it writes, or a ring of queries, must come to rest.
+    // No cut without rows: a query that reads what it writes, or a ring of queries, must come to
+    // rest.
     if (!written.isEmpty()) cut(written);
   }
 

@@ -8,7 +8,10 @@ import org.apache.spark.sql.sources.DataSourceRegister;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** {@code format("headrace-memory")}: a topic of a {@link MemoryLog} as a stream; options {@code log} and {@code topic}. */
+/**
+ * {@code format("headrace-memory")}: a topic of a {@link MemoryLog} as a stream; options {@code
+ * log} and {@code topic}.
+ */
 public final class MemoryLogSource implements TableProvider, DataSourceRegister {
   @Override
   public String shortName() {
@@ -21,7 +24,8 @@ public final class MemoryLogSource implements TableProvider, DataSourceRegister 
   }
 
   @Override
-  public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
+  public Table getTable(
+      StructType schema, Transform[] partitioning, Map<String, String> properties) {
     return new MemoryLogTable();
   }
 }

@@ -16,7 +16,9 @@ final class MemoryLogStream implements MicroBatchStream, SupportsTriggerAvailabl
   private final MemoryLog log;
   private final Lockstep steps;
 
-  /** @param checkpoint the source's own directory, {@code <checkpoint of the query>/sources/<n>} */
+  /**
+   * @param checkpoint the source's own directory, {@code <checkpoint of the query>/sources/<n>}
+   */
   MemoryLogStream(String name, String topic, String checkpoint) {
     this.name = name;
     this.topic = topic;
@@ -32,7 +34,8 @@ final class MemoryLogStream implements MicroBatchStream, SupportsTriggerAvailabl
 
   @Override
   public Offset latestOffset() {
-    throw new UnsupportedOperationException("Spark asks latestOffset(start, limit) of a source with admission control");
+    throw new UnsupportedOperationException(
+        "Spark asks latestOffset(start, limit) of a source with admission control");
   }
 
   @Override

@@ -12,7 +12,10 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** A topic, to read with the columns of Kafka's source and {@code advance}, to write like Kafka's sink. */
+/**
+ * A topic, to read with the columns of Kafka's source and {@code advance}, to write like Kafka's
+ * sink.
+ */
 final class MemoryLogTable implements SupportsRead, SupportsWrite {
   static final StructType SCHEMA =
       new StructType()
@@ -39,7 +42,9 @@ final class MemoryLogTable implements SupportsRead, SupportsWrite {
   @Override
   public Set<TableCapability> capabilities() {
     return EnumSet.of(
-        TableCapability.MICRO_BATCH_READ, TableCapability.STREAMING_WRITE, TableCapability.ACCEPT_ANY_SCHEMA);
+        TableCapability.MICRO_BATCH_READ,
+        TableCapability.STREAMING_WRITE,
+        TableCapability.ACCEPT_ANY_SCHEMA);
   }
 
   @Override
@@ -51,12 +56,14 @@ final class MemoryLogTable implements SupportsRead, SupportsWrite {
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     CaseInsensitiveStringMap options = info.options();
     Columns columns = Columns.of(info.schema(), options.get("topic"));
-    return new MemoryLogWriteBuilder(new MemoryLogWrite(required(options, "log"), info.queryId(), columns));
+    return new MemoryLogWriteBuilder(
+        new MemoryLogWrite(required(options, "log"), info.queryId(), columns));
   }
 
   private static String required(CaseInsensitiveStringMap options, String name) {
     String value = options.get(name);
-    if (value == null) throw new IllegalArgumentException("headrace-memory needs the option '" + name + "'");
+    if (value == null)
+      throw new IllegalArgumentException("headrace-memory needs the option '" + name + "'");
     return value;
   }
 }

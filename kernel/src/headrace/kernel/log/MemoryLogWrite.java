@@ -6,7 +6,9 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory;
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
 
-/** Tasks hand their rows to the commit, which appends them in the order of the tasks' partitions. */
+/**
+ * Tasks hand their rows to the commit, which appends them in the order of the tasks' partitions.
+ */
 record MemoryLogWrite(String log, String query, Columns columns) implements StreamingWrite {
   MemoryLogWrite {
     MemoryLog.named(log);
@@ -19,7 +21,8 @@ record MemoryLogWrite(String log, String query, Columns columns) implements Stre
 
   @Override
   public void commit(long epoch, WriterCommitMessage[] messages) {
-    MemoryLog.named(log).commit(query, epoch, Arrays.stream(messages).map(Staged.class::cast).toList());
+    MemoryLog.named(log)
+        .commit(query, epoch, Arrays.stream(messages).map(Staged.class::cast).toList());
   }
 
   @Override

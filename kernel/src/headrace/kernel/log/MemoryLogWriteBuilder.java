@@ -7,7 +7,8 @@ import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
 import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend;
 
 /** Like Kafka's sink, appends in all output modes. */
-record MemoryLogWriteBuilder(MemoryLogWrite write) implements SupportsTruncate, SupportsStreamingUpdateAsAppend {
+record MemoryLogWriteBuilder(MemoryLogWrite write)
+    implements SupportsTruncate, SupportsStreamingUpdateAsAppend {
   @Override
   public WriteBuilder truncate() {
     return this;

@@ -11,7 +11,11 @@ final class Murmur2 {
     int length = data.length;
     int h = SEED ^ length;
     for (int i = 0; i + 4 <= length; i += 4) {
-      int k = (data[i] & 0xff) | (data[i + 1] & 0xff) << 8 | (data[i + 2] & 0xff) << 16 | (data[i + 3] & 0xff) << 24;
+      int k =
+          (data[i] & 0xff)
+              | (data[i + 1] & 0xff) << 8
+              | (data[i + 2] & 0xff) << 16
+              | (data[i + 3] & 0xff) << 24;
       k *= M;
       k ^= k >>> 24;
       k *= M;

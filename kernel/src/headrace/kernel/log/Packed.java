@@ -8,9 +8,10 @@ import java.nio.ByteBuffer;
 import java.util.List;
 
 /**
- * Records as one array of bytes, big-endian, since a call per record is slow from Python. Inwards {@code partition int,
- * micros long, key, value}; outwards {@code partition int, offset long, micros long, epoch long, cut int, key, value};
- * key and value are a length (-1 for null) and bytes.
+ * Records as one array of bytes, big-endian, since a call per record is slow from Python. Inwards
+ * {@code partition int, micros long, key, value}; outwards {@code partition int, offset long,
+ * micros long, epoch long, cut int, key, value}; key and value are a length (-1 for null) and
+ * bytes.
  */
 final class Packed {
   @FunctionalInterface
@@ -23,7 +24,8 @@ final class Packed {
   static int unpack(byte[] packed, Target target) {
     ByteBuffer in = ByteBuffer.wrap(packed);
     int count = 0;
-    for (; in.hasRemaining(); count++) target.accept(in.getInt(), in.getLong(), bytes(in), bytes(in));
+    for (; in.hasRemaining(); count++)
+      target.accept(in.getInt(), in.getLong(), bytes(in), bytes(in));
     return count;
   }
 

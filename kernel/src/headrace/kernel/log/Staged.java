@@ -11,10 +11,12 @@ record Staged(List<Row> rows) implements WriterCommitMessage {
    * @param partition as the row says, or null to follow the key
    * @param micros as the row says, or null for the log's clock
    */
-  record Row(String topic, Integer partition, Long micros, byte[] key, byte[] value) implements Serializable {
+  record Row(String topic, Integer partition, Long micros, byte[] key, byte[] value)
+      implements Serializable {
     int partition(int count) {
       if (partition != null && (partition < 0 || partition >= count)) {
-        throw new IllegalArgumentException("no partition " + partition + " in topic '" + topic + "': it has " + count);
+        throw new IllegalArgumentException(
+            "no partition " + partition + " in topic '" + topic + "': it has " + count);
       }
       if (partition != null) return partition;
       return key == null ? 0 : (Murmur2.hash(key) & 0x7fffffff) % count;

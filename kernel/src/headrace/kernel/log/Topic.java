@@ -5,14 +5,18 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.TreeMap;
 
-/** A topic: its partitions, its records in order of arrival, and its end at each cut that found it longer. Guarded by its log. */
+/**
+ * A topic: its partitions, its records in order of arrival, and its end at each cut that found it
+ * longer. Guarded by its log.
+ */
 final class Topic {
   private final List<List<LogRecord>> partitions = new ArrayList<>();
   private final List<LogRecord> arrivals = new ArrayList<>();
   private final TreeMap<Integer, long[]> ends = new TreeMap<>();
 
   Topic(int count) {
-    if (count < 1) throw new IllegalArgumentException("a topic needs at least 1 partition, got " + count);
+    if (count < 1)
+      throw new IllegalArgumentException("a topic needs at least 1 partition, got " + count);
     for (int i = 0; i < count; i++) partitions.add(new ArrayList<>());
     ends.put(0, new long[count]);
   }
@@ -21,12 +25,15 @@ final class Topic {
     return partitions.size();
   }
 
-  void append(int partition, long micros, byte[] key, byte[] value, Long advance, long epoch, int cut) {
+  void append(
+      int partition, long micros, byte[] key, byte[] value, Long advance, long epoch, int cut) {
     if (partition < 0 || partition >= partitions.size()) {
-      throw new IllegalArgumentException("no partition " + partition + ": the topic has " + partitions.size());
+      throw new IllegalArgumentException(
+          "no partition " + partition + ": the topic has " + partitions.size());
     }
     List<LogRecord> log = partitions.get(partition);
-    LogRecord appended = new LogRecord(partition, log.size(), micros, key, value, advance, epoch, cut);
+    LogRecord appended =
+        new LogRecord(partition, log.size(), micros, key, value, advance, epoch, cut);
     log.add(appended);
     arrivals.add(appended);
   }

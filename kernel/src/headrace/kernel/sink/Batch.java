@@ -13,13 +13,16 @@ import org.apache.hadoop.fs.Path;
 /**
  * A batch of a query: what a destination has to know to tell whether it has it already.
  *
- * @param checkpoint the id that Spark gave the checkpoint when it was made: a name would also fit another one in its place
+ * @param checkpoint the id that Spark gave the checkpoint when it was made: a name would also fit
+ *     another one in its place
  * @param number as Spark counts, from 0 in each checkpoint
- * @param hash of what the batch was planned from; a batch of the same number with other records has another
+ * @param hash of what the batch was planned from; a batch of the same number with other records has
+ *     another
  */
 public record Batch(String checkpoint, long number, String hash) {
   /** As planned: Spark writes a batch's offsets to its checkpoint before it runs the batch. */
-  public static Batch planned(String checkpoint, long number, String location, Configuration hadoop) {
+  public static Batch planned(
+      String checkpoint, long number, String location, Configuration hadoop) {
     Path file = new Path(location, "offsets/" + number);
     try (InputStream in = file.getFileSystem(hadoop).open(file)) {
       byte[] sum = MessageDigest.getInstance("SHA-256").digest(in.readAllBytes());
@@ -27,7 +30,8 @@ public record Batch(String checkpoint, long number, String hash) {
     } catch (FileNotFoundException e) {
       throw new UnplannedException(file);
     } catch (IOException e) {
-      throw new SinkException("the plan of batch " + number + " can't be read from " + file + ": " + e.getMessage(), e);
+      throw new SinkException(
+          "the plan of batch " + number + " can't be read from " + file + ": " + e.getMessage(), e);
     } catch (NoSuchAlgorithmException e) {
       throw new AssertionError(e);
     }

@@ -9,7 +9,8 @@ public interface BatchWrite {
   TaskWriter.Factory taskWriters();
 
   /**
-   * Makes the rows and the mark of the batch visible, both or none. An exception leaves open which: the next run asks.
+   * Makes the rows and the mark of the batch visible, both or none. An exception leaves open which:
+   * the next run asks.
    *
    * @param results what the tasks left, in the order of their partitions
    * @return whether there was something to write; else there is no mark either

@@ -17,9 +17,10 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
- * A batch whose rows are kept until all its tasks are done, and are then written by the driver in one go. Only the rows that a task
- * reports count, so a task may be tried as often as it likes. In the driver's process large tasks keep theirs in a file; on a
- * cluster they wait with the executor ({@link TaskOutput}).
+ * A batch whose rows are kept until all its tasks are done, and are then written by the driver in
+ * one go. Only the rows that a task reports count, so a task may be tried as often as it likes. In
+ * the driver's process large tasks keep theirs in a file; on a cluster they wait with the executor
+ * ({@link TaskOutput}).
  */
 public abstract class BufferedBatch implements BatchWrite {
   private static final int IN_MEMORY = 16 << 20;
@@ -41,11 +42,16 @@ public abstract class BufferedBatch implements BatchWrite {
     void take(byte[] key, byte[] value, boolean deleted, InternalRow row) throws E;
   }
 
-  /** The rows in order of their partitions, and within these as they came; a row is valid until the next one. */
-  public <E extends Exception> void forEach(List<Serializable> results, int fields, Taker<E> taker) throws E {
+  /**
+   * The rows in order of their partitions, and within these as they came; a row is valid until the
+   * next one.
+   */
+  public <E extends Exception> void forEach(List<Serializable> results, int fields, Taker<E> taker)
+      throws E {
     UnsafeRow row = new UnsafeRow(fields);
     for (Serializable result : results) {
-      try (DataInputStream in = new DataInputStream(new BufferedInputStream(opened(result), 1 << 16))) {
+      try (DataInputStream in =
+          new DataInputStream(new BufferedInputStream(opened(result), 1 << 16))) {
         for (int parts = in.read(); parts >= 0; parts = in.read()) {
           byte[] key = (parts & KEY) == 0 ? null : field(in);
           byte[] value = (parts & VALUE) == 0 ? null : field(in);
@@ -99,7 +105,8 @@ public abstract class BufferedBatch implements BatchWrite {
    * @param values whether records' values are
    * @param shape of the rows themselves; null if they are not wanted
    */
-  public record Writers(String sink, int index, boolean keys, boolean values, Shape shape) implements TaskWriter.Factory {
+  public record Writers(String sink, int index, boolean keys, boolean values, Shape shape)
+      implements TaskWriter.Factory {
     @Override
     public TaskWriter open(int partition) {
       return new BufferedWriter(this, Destinations.find(sink));
@@ -109,6 +116,7 @@ public abstract class BufferedBatch implements BatchWrite {
   private static final class BufferedWriter implements TaskWriter {
     private final Writers writers;
     private final Destinations here;
+
     /** One of the two: a file of the driver's process, or what an executor leaves for it. */
     private final DeferredFileOutputStream kept;
 
@@ -119,7 +127,13 @@ public abstract class BufferedBatch implements BatchWrite {
     BufferedWriter(Writers writers, Destinations here) {
       this.writers = writers;
       this.here = here;
-      kept = here == null ? null : DeferredFileOutputStream.builder().setThreshold(IN_MEMORY).setPrefix("headrace-batch").get();
+      kept =
+          here == null
+              ? null
+              : DeferredFileOutputStream.builder()
+                  .setThreshold(IN_MEMORY)
+                  .setPrefix("headrace-batch")
+                  .get();
       left = here == null ? new TaskOutput(writers.index) : null;
       out = new DataOutputStream(here == null ? left : kept);
     }
@@ -132,7 +146,11 @@ public abstract class BufferedBatch implements BatchWrite {
       byte[] cells = writers.shape == null ? null : cells(Rows.row(row, writers.shape.fields()));
       try {
         int deleted = Rows.deleted(row) ? DELETED : 0;
-        out.write(deleted | (key == null ? 0 : KEY) | (value == null ? 0 : VALUE) | (cells == null ? 0 : ROW));
+        out.write(
+            deleted
+                | (key == null ? 0 : KEY)
+                | (value == null ? 0 : VALUE)
+                | (cells == null ? 0 : ROW));
         field(key);
         field(value);
         field(cells);
@@ -161,7 +179,8 @@ public abstract class BufferedBatch implements BatchWrite {
         throw new SinkException("the rows of a batch can't be kept: " + e.getMessage(), e);
       }
       if (left != null) return left.finish();
-      if (!(here.batchWrite(writers.index) instanceof BufferedBatch batch)) throw new SinkException("the batch was given up");
+      if (!(here.batchWrite(writers.index) instanceof BufferedBatch batch))
+        throw new SinkException("the batch was given up");
       return batch.keep(kept);
     }
 

@@ -10,7 +10,10 @@ import org.apache.spark.sql.catalyst.json.JacksonGenerator;
 import org.apache.spark.sql.types.*;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Cells as text, written as in the JSON of a topic's records, but without the quotes of strings and times. */
+/**
+ * Cells as text, written as in the JSON of a topic's records, but without the quotes of strings and
+ * times.
+ */
 public final class Cells {
   private static final long DAY = 86_400_000_000L;
   private static final int FIRST_DAY = -719_162, LAST_DAY = 2_932_896; // years 1 to 9999
@@ -33,16 +36,22 @@ public final class Cells {
     if (type instanceof FloatType) return (row, i) -> Float.toString(row.getFloat(i));
     if (type instanceof DoubleType) return (row, i) -> Double.toString(row.getDouble(i));
     if (type instanceof DecimalType d) {
-      return (row, i) -> row.getDecimal(i, d.precision(), d.scale()).toJavaBigDecimal().toPlainString();
+      return (row, i) ->
+          row.getDecimal(i, d.precision(), d.scale()).toJavaBigDecimal().toPlainString();
     }
-    if (type instanceof DateType) return (row, i) -> date(new StringBuilder(10), row.getInt(i)).toString();
-    if (type instanceof TimestampType) return (row, i) -> time(row.getLong(i)).append('Z').toString();
+    if (type instanceof DateType)
+      return (row, i) -> date(new StringBuilder(10), row.getInt(i)).toString();
+    if (type instanceof TimestampType)
+      return (row, i) -> time(row.getLong(i)).append('Z').toString();
     if (type instanceof TimestampNTZType) return (row, i) -> time(row.getLong(i)).toString();
-   return nested(type) ? json(type) : null;
+    return nested(type) ? json(type) : null;
   }
 
   public static boolean nested(DataType type) {
-    return type instanceof ArrayType || type instanceof MapType || type instanceof StructType || type instanceof VariantType;
+    return type instanceof ArrayType
+        || type instanceof MapType
+        || type instanceof StructType
+        || type instanceof VariantType;
   }
 
   private static Text json(DataType type) {
@@ -52,9 +61,12 @@ public final class Cells {
             "ignoreNullFields", "false",
             "timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
             "timestampNTZFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS");
-    var options = scala.collection.immutable.Map$.MODULE$.<String, String>from(CollectionConverters.asScala(written));
+    var options =
+        scala.collection.immutable.Map$.MODULE$.<String, String>from(
+            CollectionConverters.asScala(written));
     StringWriter out = new StringWriter();
-    JacksonGenerator generator = new JacksonGenerator(type, out, new JSONOptions(options, "UTC", ""));
+    JacksonGenerator generator =
+        new JacksonGenerator(type, out, new JSONOptions(options, "UTC", ""));
     return (row, i) -> {
       out.getBuffer().setLength(0);
       if (type instanceof ArrayType) generator.write(row.getArray(i));
@@ -89,7 +101,8 @@ public final class Cells {
   }
 
   private static StringBuilder digits(StringBuilder out, int number, int width) {
-    for (int tens = (int) Math.pow(10, width - 1); tens > 1 && number < tens; tens /= 10) out.append('0');
+    for (int tens = (int) Math.pow(10, width - 1); tens > 1 && number < tens; tens /= 10)
+      out.append('0');
     return out.append(number);
   }
 }

@@ -13,12 +13,13 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager;
 
 /**
- * What each destination has confirmed, as the checkpoint knows it. A destination whose mark is older was restored from an older copy
- * or lost writes.
+ * What each destination has confirmed, as the checkpoint knows it. A destination whose mark is
+ * older was restored from an older copy or lost writes.
  *
- * <p>It is a small file in the checkpoint's folder {@code confirmed}, named after the batch, as Spark's own are: written when all
- * destinations have committed the batch and before Spark notes it as done, then the one before is deleted. A batch that
- * writes nothing leaves no mark anywhere and no file here.
+ * <p>It is a small file in the checkpoint's folder {@code confirmed}, named after the batch, as
+ * Spark's own are: written when all destinations have committed the batch and before Spark notes it
+ * as done, then the one before is deleted. A batch that writes nothing leaves no mark anywhere and
+ * no file here.
  */
 public final class Confirmed {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -32,6 +33,7 @@ public final class Confirmed {
   private final Path place;
   private final CheckpointFileManager files;
   private Map<String, Last> known = new TreeMap<>();
+
   /** The number of the file that has them; -1 for none. */
   private long written;
 
@@ -50,7 +52,9 @@ public final class Confirmed {
     try {
       return new Confirmed(new Path(location), hadoop);
     } catch (JsonProcessingException e) {
-      throw new SinkException("HEADRACE_DAMAGED what the destinations confirmed is not JSON: " + e.getOriginalMessage(), e);
+      throw new SinkException(
+          "HEADRACE_DAMAGED what the destinations confirmed is not JSON: " + e.getOriginalMessage(),
+          e);
     } catch (IOException e) {
       throw unreadable(location, e);
     }
@@ -76,7 +80,8 @@ public final class Confirmed {
       }
       if (written >= 0 && written != batch) files.delete(file(written));
     } catch (IOException e) {
-      throw new SinkException("what was written can't be noted in " + file(batch) + ": " + e.getMessage(), e);
+      throw new SinkException(
+          "what was written can't be noted in " + file(batch) + ": " + e.getMessage(), e);
     }
     known = new TreeMap<>(now);
     written = batch;

@@ -7,7 +7,8 @@ import java.util.List;
  *
  * @param sink the name under which the query's destinations are registered
  * @param index its place among them
- * @param mark as its mark is known there: one for each query of an application and place it writes to
+ * @param mark as its mark is known there: one for each query of an application and place it writes
+ *     to
  * @param schema of the rows, in Spark's JSON
  * @param key the columns by which rows replace each other; empty for rows that are only added
  */

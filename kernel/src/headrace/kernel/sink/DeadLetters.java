@@ -19,8 +19,9 @@ import org.apache.spark.util.AccumulatorV2;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * What the tasks of a batch could not use. They tell where it is; its bytes are read again from the log when the batch is committed,
- * so that good records pay nothing for it. A record counts once, however often a task that met it was run.
+ * What the tasks of a batch could not use. They tell where it is; its bytes are read again from the
+ * log when the batch is committed, so that good records pay nothing for it. A record counts once,
+ * however often a task that met it was run.
  */
 public final class DeadLetters extends AccumulatorV2<DeadLetter, Map<String, DeadLetter>> {
   private static final int LONGEST = 1000;
@@ -35,7 +36,13 @@ public final class DeadLetters extends AccumulatorV2<DeadLetter, Map<String, Dea
   }
 
   /** A condition that holds for rows without a cause, and remembers the others. */
-  public static Column good(DeadLetters deadLetters, String operator, Column cause, Column topic, Column partition, Column offset) {
+  public static Column good(
+      DeadLetters deadLetters,
+      String operator,
+      Column cause,
+      Column topic,
+      Column partition,
+      Column offset) {
     List<Expression> arguments =
         List.of(
             Literal.create(UTF8String.fromString(operator), DataTypes.StringType),
@@ -43,7 +50,8 @@ public final class DeadLetters extends AccumulatorV2<DeadLetter, Map<String, Dea
             ExpressionUtils.expression(topic),
             ExpressionUtils.expression(partition),
             ExpressionUtils.expression(offset));
-    // Not deterministic: no filter may be moved before this one, or what it leaves out would not be remembered.
+    // Not deterministic: no filter may be moved before this one, or what it leaves out would not be
+    // remembered.
     return ExpressionUtils.column(
         new Invoke(
             new Literal(deadLetters, new ObjectType(DeadLetters.class)),
@@ -57,10 +65,17 @@ public final class DeadLetters extends AccumulatorV2<DeadLetter, Map<String, Dea
   }
 
   /** Not another {@code good}: of two methods of one name, Python finds whichever comes first. */
-  public boolean judge(UTF8String operator, UTF8String cause, UTF8String topic, int partition, long offset) {
+  public boolean judge(
+      UTF8String operator, UTF8String cause, UTF8String topic, int partition, long offset) {
     if (cause == null) return true;
     String why = cause.toString();
-    add(new DeadLetter(topic.toString(), partition, offset, operator.toString(), why.substring(0, Math.min(why.length(), LONGEST))));
+    add(
+        new DeadLetter(
+            topic.toString(),
+            partition,
+            offset,
+            operator.toString(),
+            why.substring(0, Math.min(why.length(), LONGEST))));
     return false;
   }
 

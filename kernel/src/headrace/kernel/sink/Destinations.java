@@ -13,10 +13,19 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.classic.SparkSession;
 
 /**
- * The destinations of one query's run. A batch goes to each destination that does not have it; those that have it are passed over, and the batch
- * is still computed to its end, because its state has to be.
+ * The destinations of one run of a query, each written exactly once a batch.
  *
- * <p>Known by a name, so that nothing of it (addresses, passwords) is an option of the query, where it could be shown.
+ * <pre>
+ * begin:   for each destination: fence earlier runs, read its mark; refuse it if it does not fit the checkpoint or what it confirmed
+ * open:    for each destination: if its mark covers the batch, skip it; else open a transaction, and let tasks write
+ * commit:  for each open destination, one after the other: commit rows, dead letters and mark together
+ *          write what they confirmed to the checkpoint
+ * abort:   abort the open ones
+ * </pre>
+ *
+ * <p>A batch that all destinations skip is still computed: state needs it. A crash between two
+ * commits leaves the first with the batch, and the replay skips that one. The run is registered
+ * under a name, so that no address or password is an option of the query, where it could be shown.
  */
 public final class Destinations {
   private static final Map<String, Destinations> KNOWN = new ConcurrentHashMap<>();
@@ -24,10 +33,13 @@ public final class Destinations {
   private final String name;
   private final List<Destination> destinations;
   private final Mark[] marks;
+
   /** In memory what the checkpoint knows after the batch at hand. */
   private final Map<String, Confirmed.Last> now = new TreeMap<>();
+
   private Confirmed confirmed;
   private Batch batch;
+
   /** By destination; null for one that has the batch. */
   private BatchWrite[] open;
 
@@ -45,13 +57,16 @@ public final class Destinations {
   }
 
   /**
-   * A destination by the name of its class, below this package: it has a constructor with a {@link Context} and {@link Options}. So a new
-   * kind of destination is one class, which nothing lists.
+   * A destination by the name of its class, below this package: it has a constructor with a {@link
+   * Context} and {@link Options}. So a new kind of destination is one class, which nothing lists.
    */
   public static Destination make(String java, Context context, Map<String, Object> options) {
     String name = Destinations.class.getPackageName() + "." + java;
     try {
-      return (Destination) Class.forName(name).getConstructor(Context.class, Options.class).newInstance(context, new Options(options));
+      return (Destination)
+          Class.forName(name)
+              .getConstructor(Context.class, Options.class)
+              .newInstance(context, new Options(options));
     } catch (InvocationTargetException e) {
       if (e.getCause() instanceof RuntimeException cause) throw cause;
       throw new IllegalStateException(name + " can't be made", e.getCause());
@@ -66,7 +81,8 @@ public final class Destinations {
   }
 
   /**
-   * Those of its destinations that don't fit the checkpoint forget their marks, and the checkpoint what they have confirmed.
+   * Those of its destinations that don't fit the checkpoint forget their marks, and the checkpoint
+   * what they have confirmed.
    *
    * @return the destinations that did
    */
@@ -81,7 +97,11 @@ public final class Destinations {
         Confirmed.Last last = confirmed.last(destination.id());
         Mark.fits(mark, last, confirmed, destination.place());
         if (last != null) destination.check(mark, last);
-        if (mark != null && mark.batch() > confirmed.done()) Mark.covers(mark, Batch.planned(mark.checkpoint(), mark.batch(), location, hadoop), destination.place());
+        if (mark != null && mark.batch() > confirmed.done())
+          Mark.covers(
+              mark,
+              Batch.planned(mark.checkpoint(), mark.batch(), location, hadoop),
+              destination.place());
       } catch (MarkException | Batch.UnplannedException e) {
         destination.close();
         destination.forget();
@@ -103,9 +123,13 @@ public final class Destinations {
     unregister(name);
   }
 
-  /** The dead letters alone, of a query whose rows another sink writes. A dead letter that comes again replaces itself. */
+  /**
+   * The dead letters alone, of a query whose rows another sink writes. A dead letter that comes
+   * again replaces itself.
+   */
   public static void writeDeadLetters(String name, long number) {
-    for (Destination destination : named(name).destinations) destination.writeDeadLetters(new Batch("", number, ""));
+    for (Destination destination : named(name).destinations)
+      destination.writeDeadLetters(new Batch("", number, ""));
   }
 
   /** Null in a process that is not the driver's. */
@@ -124,7 +148,8 @@ public final class Destinations {
   }
 
   /**
-   * Asks every destination what it has, and refuses one that does not fit the checkpoint. To be called before the query starts.
+   * Reads every destination's mark, and refuses one that does not fit the checkpoint. Called before
+   * the query starts.
    *
    * @param location the checkpoint's
    * @return what a person should know: the caches that have lost something
@@ -133,7 +158,10 @@ public final class Destinations {
     return named(name).compare(Confirmed.at(location, spark.sessionState().newHadoopConf()));
   }
 
-  /** Not another {@code begin}: of two methods of one name, Python finds whichever comes first. */
+  /**
+   * As {@link #begin}, under a name of its own: py4j calls whichever method of a name it finds
+   * first.
+   */
   public List<String> compare(Confirmed known) {
     confirmed = known;
     List<String> notes = new ArrayList<>();
@@ -148,7 +176,8 @@ public final class Destinations {
         if (!destination.forgetful() || !e.lost()) throw e;
         notes.add(e.getMessage());
       }
-      if (last != null) now.put(destination.id(), new Confirmed.Last(last.batch(), destination.endOffsets()));
+      if (last != null)
+        now.put(destination.id(), new Confirmed.Last(last.batch(), destination.endOffsets()));
     }
     return notes;
   }
@@ -160,7 +189,8 @@ public final class Destinations {
     Point.PLANNED.reached(batch.number());
     // All are asked before one is opened: a refusal leaves nothing behind.
     boolean[] has = new boolean[marks.length];
-    for (int i = 0; i < marks.length; i++) has[i] = Mark.covers(marks[i], batch, destinations.get(i).name());
+    for (int i = 0; i < marks.length; i++)
+      has[i] = Mark.covers(marks[i], batch, destinations.get(i).name());
     open = new BatchWrite[marks.length];
     TaskWriter.Factory[] writers = new TaskWriter.Factory[marks.length];
     for (int i = 0; i < marks.length; i++) {
@@ -171,9 +201,13 @@ public final class Destinations {
     return writers;
   }
 
-  /** One destination after the other: a crash between two leaves the first with the batch, and the replay passes it over. */
+  /**
+   * One destination after the other: a crash between two leaves the first with the batch, and the
+   * replay passes it over.
+   */
   public void commit(long number, List<TaskResult> results) {
-    if (batch.number() != number) throw new SinkException("batch " + number + " is not the one that was begun");
+    if (batch.number() != number)
+      throw new SinkException("batch " + number + " is not the one that was begun");
     TopicIds.check(name);
     long rows = results.stream().mapToLong(TaskResult::rows).sum();
     for (int i = 0; i < marks.length; i++) {
@@ -187,7 +221,9 @@ public final class Destinations {
         marks[i] = mark;
         open[i] = null;
       }
-      if (written) now.put(destinations.get(i).id(), new Confirmed.Last(number, destinations.get(i).endOffsets()));
+      if (written)
+        now.put(
+            destinations.get(i).id(), new Confirmed.Last(number, destinations.get(i).endOffsets()));
     }
     confirmed.write(number, now);
     Point.COMMITTED.reached(number);

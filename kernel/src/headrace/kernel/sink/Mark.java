@@ -1,16 +1,23 @@
 package headrace.kernel.sink;
 
-/** What a destination remembers, in the transaction of the rows themselves: the last batch it took. */
+/**
+ * What a destination remembers, in the transaction of the rows themselves: the last batch it took.
+ */
 public record Mark(String checkpoint, long batch, String hash, long rows) {
   private static final String SEPARATOR = " ";
 
-  /** Whether the destination that has this mark (null for none) has the batch too. Refuses one that does not go on from there. */
+  /**
+   * Whether the destination that has this mark (null for none) has the batch too. Refuses one that
+   * does not go on from there.
+   */
   static boolean covers(Mark mark, Batch batch, String destination) {
     if (mark == null) return false;
-    if (!mark.checkpoint.equals(batch.checkpoint())) throw MarkException.other(destination, mark, batch.number());
+    if (!mark.checkpoint.equals(batch.checkpoint()))
+      throw MarkException.other(destination, mark, batch.number());
     if (mark.batch < batch.number()) return false;
     if (mark.batch > batch.number()) throw MarkException.back(destination, mark, batch.number());
-    if (!mark.hash.equals(batch.hash())) throw MarkException.changed(destination, mark, batch.number());
+    if (!mark.hash.equals(batch.hash()))
+      throw MarkException.changed(destination, mark, batch.number());
     return true;
   }
 
@@ -22,9 +29,11 @@ public record Mark(String checkpoint, long batch, String hash, long rows) {
    */
   static void fits(Mark mark, Confirmed.Last last, Confirmed checkpoint, String place) {
     long next = checkpoint.done() + 1;
-    if (mark != null && !mark.checkpoint.equals(checkpoint.checkpoint())) throw MarkException.other(place, mark, next);
+    if (mark != null && !mark.checkpoint.equals(checkpoint.checkpoint()))
+      throw MarkException.other(place, mark, next);
     if (mark != null && mark.batch > next) throw MarkException.back(place, mark, next);
-    if (last != null && (mark == null || mark.batch < last.batch())) throw MarkException.lost(place, mark, last.batch());
+    if (last != null && (mark == null || mark.batch < last.batch()))
+      throw MarkException.lost(place, mark, last.batch());
   }
 
   public String text() {

@@ -1,10 +1,15 @@
 package headrace.kernel.sink;
 
-/** A checkpoint and what a destination remembers of it don't fit together: going on would lose rows or write them twice. */
+/**
+ * A checkpoint and what a destination remembers of it don't fit together: going on would lose rows
+ * or write them twice.
+ */
 public final class MarkException extends RuntimeException {
   private final String kind;
 
-  /** @param has the destination's last batch, -1 for none */
+  /**
+   * @param has the destination's last batch, -1 for none
+   */
   private MarkException(String kind, String destination, long has, long batch) {
     super("HEADRACE_MARK kind=" + kind + " has=" + has + " batch=" + batch + " end=" + destination);
     this.kind = kind;
@@ -30,7 +35,10 @@ public final class MarkException extends RuntimeException {
     return new MarkException("changed", destination, mark.batch(), batch);
   }
 
-  /** The destination has less than it has confirmed: an older copy was put in its place, or it lost writes. */
+  /**
+   * The destination has less than it has confirmed: an older copy was put in its place, or it lost
+   * writes.
+   */
   static MarkException lost(String destination, Mark mark, long confirmed) {
     return new MarkException("lost", destination, mark == null ? -1 : mark.batch(), confirmed);
   }

@@ -48,8 +48,11 @@ public final class Options {
   private Object get(String name, Class<?> type) {
     Object found = values.get(name);
     // The value itself may be a password.
-    if (found != null && !type.isInstance(found)) throw new IllegalArgumentException("the option " + name + " is a " + found.getClass().getName());
-    if (!values.containsKey(name)) throw new IllegalArgumentException("the option " + name + " is missing");
+    if (found != null && !type.isInstance(found))
+      throw new IllegalArgumentException(
+          "the option " + name + " is a " + found.getClass().getName());
+    if (!values.containsKey(name))
+      throw new IllegalArgumentException("the option " + name + " is missing");
     return found;
   }
 

@@ -3,9 +3,9 @@ package headrace.kernel.sink;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * The moments between which a crash makes a difference. The system property headrace.crash names one and a batch, "COMMITTED:3": there
- * the process ends at once, as if killed. headrace.lose names one where the answer to a request gets lost instead, once. Only tests
- * set them.
+ * The moments between which a crash makes a difference. The system property headrace.crash names
+ * one and a batch, "COMMITTED:3": there the process ends at once, as if killed. headrace.lose names
+ * one where the answer to a request gets lost instead, once. Only tests set them.
  */
 public enum Point {
   PLANNED,
@@ -17,12 +17,14 @@ public enum Point {
   COMMITTED;
 
   private static final String CRASH = System.getProperty("headrace.crash", "");
-  private static final AtomicReference<String> LOSE = new AtomicReference<>(System.getProperty("headrace.lose"));
+  private static final AtomicReference<String> LOSE =
+      new AtomicReference<>(System.getProperty("headrace.lose"));
 
   public void reached(long batch) {
     String here = name() + ":" + batch;
     if (CRASH.equals(here)) Runtime.getRuntime().halt(137);
     String lose = LOSE.get();
-    if (here.equals(lose) && LOSE.compareAndSet(lose, null)) throw new SinkException("no answer came");
+    if (here.equals(lose) && LOSE.compareAndSet(lose, null))
+      throw new SinkException("no answer came");
   }
 }

@@ -8,7 +8,10 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
-/** The rows of a table: their columns and those of the key, in the key's order. Without a key rows are only added. */
+/**
+ * The rows of a table: their columns and those of the key, in the key's order. Without a key rows
+ * are only added.
+ */
 public record Shape(StructType type, List<String> key) implements Serializable {
   public static Shape of(String schema, List<String> key) {
     return new Shape((StructType) DataType.fromJson(schema), List.copyOf(key));
@@ -32,7 +35,7 @@ public record Shape(StructType type, List<String> key) implements Serializable {
 
   /** The columns that are not the key's. */
   public List<String> rest() {
-   return names().stream().filter(name -> !key.contains(name)).toList();
+    return names().stream().filter(name -> !key.contains(name)).toList();
   }
 
   /** The places of the key's columns. */
@@ -45,7 +48,13 @@ public record Shape(StructType type, List<String> key) implements Serializable {
       if (!row.isNullAt(place)) continue;
       String name = type.fieldNames()[place];
       throw new RefusedException(
-          "a row for " + destination + " has no " + name + ", and a key can't be null: leave such rows out with where(\"" + name + " is not null\")");
+          "a row for "
+              + destination
+              + " has no "
+              + name
+              + ", and a key can't be null: leave such rows out with where(\""
+              + name
+              + " is not null\")");
     }
   }
 

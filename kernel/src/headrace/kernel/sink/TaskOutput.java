@@ -21,9 +21,9 @@ import scala.Option;
 import scala.reflect.ClassTag$;
 
 /**
- * What a task on an executor leaves for the driver. A little travels with the task's result. More is stored piece by piece on the
- * executor's disk, in Spark's block store, and the driver fetches one piece at a time: neither ever holds a whole batch in memory,
- * however large it is.
+ * What a task on an executor leaves for the driver. A little travels with the task's result. More
+ * is stored piece by piece on the executor's disk, in Spark's block store, and the driver fetches
+ * one piece at a time: neither ever holds a whole batch in memory, however large it is.
  */
 public final class TaskOutput extends OutputStream {
   private static final int PIECE = 4 << 20, IN_RESULT = 256 << 10;
@@ -50,14 +50,21 @@ public final class TaskOutput extends OutputStream {
   }
 
   private void store() {
-    // Unique in the application: Spark numbers the attempts of all its tasks, and a task has fewer than a million pieces (4 TB).
+    // Unique in the application: Spark numbers the attempts of all its tasks, and a task has fewer
+    // than a million pieces (4 TB).
     BlockId id = new StreamBlockId(index, TaskContext.get().taskAttemptId() << 20 | pieces.size());
     BlockManager blocks = SparkEnv.get().blockManager();
     ChunkedByteBuffer bytes = new ChunkedByteBuffer(ByteBuffer.wrap(piece.toByteArray()));
     Option<Object> fifth = blocks.<Object>putBytes$default$5();
     boolean stored =
         blocks.putBytes(
-            id, bytes, StorageLevel.DISK_ONLY(), true, fifth, blocks.<Object>putBytes$default$6(), ClassTag$.MODULE$.apply(byte[].class));
+            id,
+            bytes,
+            StorageLevel.DISK_ONLY(),
+            true,
+            fifth,
+            blocks.<Object>putBytes$default$6(),
+            ClassTag$.MODULE$.apply(byte[].class));
     if (!stored) throw new SinkException("the executor's disk does not take the rows of a task");
     pieces.add(id);
     piece.reset();
@@ -74,9 +81,15 @@ public final class TaskOutput extends OutputStream {
     for (BlockId id : pieces) SparkEnv.get().blockManager().removeBlock(id, true);
   }
 
-  /** How the driver gets at what a task wrote: pieces to fetch, and what came with the result itself. */
+  /**
+   * How the driver gets at what a task wrote: pieces to fetch, and what came with the result
+   * itself.
+   */
   public record Stored(List<BlockId> pieces, byte[] rest) implements Serializable {
-    /** All of it, once: a piece is fetched when the one before it is read, and removed from the executor. */
+    /**
+     * All of it, once: a piece is fetched when the one before it is read, and removed from the
+     * executor.
+     */
     public InputStream open() {
       return new SequenceInputStream(
           new Enumeration<>() {
@@ -90,7 +103,9 @@ public final class TaskOutput extends OutputStream {
             @Override
             public InputStream nextElement() {
               int next = at++;
-              return next < pieces.size() ? fetched(pieces.get(next)) : new ByteArrayInputStream(rest);
+              return next < pieces.size()
+                  ? fetched(pieces.get(next))
+                  : new ByteArrayInputStream(rest);
             }
           });
     }
@@ -98,7 +113,9 @@ public final class TaskOutput extends OutputStream {
     private static InputStream fetched(BlockId id) {
       BlockManager blocks = SparkEnv.get().blockManager();
       Option<ChunkedByteBuffer> found = blocks.getRemoteBytes(id);
-      if (found.isEmpty()) throw new SinkException("an executor was lost with the rows of a task that were not written yet");
+      if (found.isEmpty())
+        throw new SinkException(
+            "an executor was lost with the rows of a task that were not written yet");
       blocks.master().removeBlock(id);
       return found.get().toInputStream(true);
     }

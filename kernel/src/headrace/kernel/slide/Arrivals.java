@@ -5,12 +5,17 @@ import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.unsafe.Platform;
 
-/** The events that came with a batch, in the order of their times. Their rows stay where they are, in the batch's blocks. */
+/**
+ * The events that came with a batch, in the order of their times. Their rows stay where they are,
+ * in the batch's blocks.
+ */
 final class Arrivals {
   private List<byte[]> blocks = List.of();
   private long[] times = new long[256];
+
   /** Which block, and where in it the row begins, after its length. */
   private long[] places = new long[256];
+
   private long[] spareTimes = new long[0];
   private long[] sparePlaces = new long[0];
   private int size;

@@ -1,6 +1,9 @@
 package headrace.kernel.slide;
 
-/** Which windows a batch changes: those with one of its events, and those that end where only its events leave. Asked in order of time. */
+/**
+ * Which windows a batch changes: those with one of its events, and those that end where only its
+ * events leave. Called in order of time.
+ */
 final class Changed {
   private final Arrivals arrivals;
   private final long size;

@@ -6,8 +6,9 @@ import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Some events that follow each other in time. As bytes: the number of the chunk that follows (4), then of each event its time (8) and its
- * row, length (4) first. The number of the one that follows is fixed before there is one, so that a chunk is not written again for it.
+ * Some events that follow each other in time. As bytes: the number of the chunk that follows (4),
+ * then of each event its time (8) and its row, length (4) first. The number of the one that follows
+ * is fixed before there is one, so that a chunk is not written again for it.
  */
 final class Chunk {
   static final int HEAD = 4;
@@ -15,8 +16,10 @@ final class Chunk {
   private static final long START = Platform.BYTE_ARRAY_OFFSET;
 
   final int number;
+
   /** The time of the first event and the number of them; known of chunks that wait. */
   private long first;
+
   private int count;
   private int next;
   private byte[] bytes;

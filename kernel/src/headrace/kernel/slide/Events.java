@@ -11,16 +11,21 @@ import java.util.Map;
 import org.apache.spark.sql.streaming.MapState;
 
 /**
- * The events of a key in the order of their times, from the oldest in the window to the newest that waits. They lie in chunks, each of
- * which knows the next; two cursors walk over them, one for events that enter the window, one for those that leave it.
+ * The events of a key in the order of their times, from the oldest in the window to the newest that
+ * waits. They lie in chunks, each of which knows the next; two cursors walk over them, one for
+ * events that enter the window, one for those that leave it.
  *
- * <p>The header knows where the cursors are, and the chunks in front of the entering one, because events come between theirs. Of all
- * others none is read before a cursor is there.
+ * <p>The header knows where the cursors are, and the chunks in front of the entering one, because
+ * events come between theirs. Of all others none is read before a cursor is there.
  */
 final class Events {
   /** How many events a chunk has at most. */
   static final int MOST = 256;
-  /** The newest chunk takes more events at its end while it has fewer: else small batches would write it over and over. */
+
+  /**
+   * The newest chunk takes more events at its end while it has fewer: else small batches would
+   * write it over and over.
+   */
   private static final int FEW = 32;
 
   static final long NONE = Long.MAX_VALUE;
@@ -32,8 +37,10 @@ final class Events {
   private final Cursor entering = new Cursor();
   private final Cursor leaving = new Cursor();
   private int oldest;
+
   /** The number of the chunk that will follow the last one. */
   private int end;
+
   private int unused;
   private long newest;
 
@@ -59,7 +66,8 @@ final class Events {
     unused = in.readInt();
     leaving.go(oldest = in.readInt(), in.readInt());
     entering.go(in.readInt(), in.readInt());
-    for (int left = in.readInt(); left > 0; left--) wait(waiting.size(), Chunk.stored(in.readInt(), in.readLong(), in.readInt()));
+    for (int left = in.readInt(); left > 0; left--)
+      wait(waiting.size(), Chunk.stored(in.readInt(), in.readLong(), in.readInt()));
   }
 
   void write(DataOutputStream out) throws IOException {
@@ -106,7 +114,10 @@ final class Events {
     return waiting.get(i).count() < FEW ? Long.MAX_VALUE : newest;
   }
 
-  /** Puts events between those of a chunk; says of how many chunks they then are, all but the first of them new. */
+  /**
+   * Puts events between those of a chunk; says of how many chunks they then are, all but the first
+   * of them new.
+   */
   private int merge(int index, Arrivals arrivals, int from, int to) {
     Chunk old = waiting.remove(index).loaded(map);
     int all = old.count() + to - from;
@@ -158,7 +169,10 @@ final class Events {
     leaving.pass(group, -1);
   }
 
-  /** What left for good is removed, what came is stored. From here on the cursors only look ahead, and {@link #back} brings them back. */
+  /**
+   * What left for good is removed, what came is stored. From here on the cursors only look ahead,
+   * and {@link #back} brings them back.
+   */
   void store() {
     while (oldest != leaving.number) {
       Chunk left = known.remove(oldest);

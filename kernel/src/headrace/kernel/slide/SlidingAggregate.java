@@ -22,13 +22,24 @@ import org.apache.spark.sql.streaming.ValueState;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * WindowRows of one size that slide with the events: one ends at each time at which an event enters or leaves, and holds the events of
- * {@code (end - size, end]}. A row of events is the arguments of the aggregates.
+ * Windows of one size that slide with the events: a window ends at each time at which an event
+ * enters or leaves, and holds the events of {@code (end - size, end]}. The row of an event holds
+ * the arguments of the aggregates.
  *
- * <p>What ends at or before the watermark is final. The aggregates are kept as they were there ({@link Group}), with the events that are
- * in the window or wait ({@link Events}); going on, each event is added once and taken back once. For windows that are not final yet the
- * same way is gone ahead, and back. Keeps in {@code slide}: format, the watermark, the timer, where the events are, the aggregates; in
- * {@code events}: chunks of events; in {@code values0} …: what aggregates keep by value.
+ * <pre>
+ * state: slide, the watermark, the timer, positions in the events, the accumulators as of the watermark ({@link Group})
+ *        events, the events in order of time, in chunks ({@link Events}); values0 ..., values of accumulators
+ *
+ * add the events of the batch; count those before the watermark as late
+ * sweep(to the watermark): for each time at which an event enters or leaves, in order:
+ *   add what enters to the accumulators, retract what leaves
+ *   if the window is final, changed by the batch, or new: emit it
+ * store the state; set a timer for the next end
+ * if updates are emitted: sweep on to the last window that the batch changes, then go back to the watermark
+ * </pre>
+ *
+ * <p>Up to the watermark, each event is added once and retracted once. Windows after it are not
+ * final: their sweep is repeated for each batch, from the accumulators as of the watermark.
  */
 final class SlidingAggregate extends Operator {
   private static final byte FORMAT = 1;
@@ -70,8 +81,10 @@ final class SlidingAggregate extends Operator {
   }
 
   @Override
-  public scala.collection.Iterator<byte[]> handleExpiredTimer(byte[] key, TimerValues times, ExpiredTimerInfo expired) {
-    return CollectionConverters.asScala(slide(Key.row(key), List.of(), times, expired.getExpiryTimeInMs()));
+  public scala.collection.Iterator<byte[]> handleExpiredTimer(
+      byte[] key, TimerValues times, ExpiredTimerInfo expired) {
+    return CollectionConverters.asScala(
+        slide(Key.row(key), List.of(), times, expired.getExpiryTimeInMs()));
   }
 
   /** {@code expired}: a timer that Spark deletes itself. */
@@ -92,7 +105,11 @@ final class SlidingAggregate extends Operator {
     // Aggregates without maps are kept before they go ahead, so there is no way back to go.
     if (!maps) keep(kept);
     if (ahead) {
-      sweep(emitted < events.newest() ? events.newest() : Math.min(emitted, changed.last()), emitted, changed, false);
+      sweep(
+          emitted < events.newest() ? events.newest() : Math.min(emitted, changed.last()),
+          emitted,
+          changed,
+          false);
       if (maps) events.back(group);
     }
     if (maps) keep(kept);
@@ -106,7 +123,10 @@ final class SlidingAggregate extends Operator {
     return Math.min(events.entering(), leaves == Events.NONE ? Events.NONE : leaves + size);
   }
 
-  /** Goes on up to a time; all windows that end not after {@code emitted} have been emitted before, as they were then. */
+  /**
+   * Goes on up to a time; all windows that end not after {@code emitted} have been emitted before,
+   * as they were then.
+   */
   private void sweep(long to, long emitted, Changed changed, boolean last) {
     boolean all = last && emit != EmitMode.UPDATES;
     for (long end = next(); end <= to && end != Events.NONE; end = next()) {
@@ -135,7 +155,8 @@ final class SlidingAggregate extends Operator {
     timer = NO_TIMER;
     if (bytes == null) return;
     if (bytes[0] != FORMAT) throw new StateFormatException(bytes[0], FORMAT);
-    try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes, 1, bytes.length))) {
+    try (DataInputStream in =
+        new DataInputStream(new ByteArrayInputStream(bytes, 1, bytes.length))) {
       frontier = in.readLong();
       timer = in.readLong();
       events.read(in);

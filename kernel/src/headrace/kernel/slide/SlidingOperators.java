@@ -13,7 +13,12 @@ public final class SlidingOperators {
   private SlidingOperators() {}
 
   /** {@code size} in microseconds; {@code emit}: FINAL, UPDATES or ALL. */
-  public static Dataset<Row> sliding(Dataset<Row> blocks, Split split, long size, String emit, OutputMode mode) {
-    return Operators.run(blocks, new SlidingAggregate(split.calls(), size, EmitMode.valueOf(emit)), TimeMode.EventTime(), mode);
+  public static Dataset<Row> sliding(
+      Dataset<Row> blocks, Split split, long size, String emit, OutputMode mode) {
+    return Operators.run(
+        blocks,
+        new SlidingAggregate(split.calls(), size, EmitMode.valueOf(emit)),
+        TimeMode.EventTime(),
+        mode);
   }
 }

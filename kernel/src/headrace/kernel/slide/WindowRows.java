@@ -15,7 +15,9 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.Platform;
 
-/** Writes the rows of a key's windows into blocks: start, end, whether it is final, and the results. */
+/**
+ * Writes the rows of a key's windows into blocks: start, end, whether it is final, and the results.
+ */
 final class WindowRows {
   private static final int RESULTS = 3;
   private static final long START = Platform.BYTE_ARRAY_OFFSET;
@@ -29,12 +31,15 @@ final class WindowRows {
   private List<byte[]> blocks;
   private BlockBuilder block;
   private byte[] key;
+
   /** The key and room for a row of the length that the last one had. */
   private byte[] pair;
+
   private int room;
 
   WindowRows(Calls calls, long size, byte side, int enough) {
-    List<DataType> types = new ArrayList<>(List.of(DataTypes.LongType, DataTypes.LongType, DataTypes.BooleanType));
+    List<DataType> types =
+        new ArrayList<>(List.of(DataTypes.LongType, DataTypes.LongType, DataTypes.BooleanType));
     for (Call call : calls.calls()) types.add(call.result());
     this.size = size;
     this.side = side;
@@ -62,7 +67,12 @@ final class WindowRows {
       pair = Pair.of(key, new byte[length]);
       room = length;
     }
-    Platform.copyMemory(written.getBaseObject(), written.getBaseOffset(), pair, START + pair.length - length, length);
+    Platform.copyMemory(
+        written.getBaseObject(),
+        written.getBaseOffset(),
+        pair,
+        START + pair.length - length,
+        length);
     block.add(side, end, 0, 0, 0, null, 0, -1, pair, START, pair.length);
     if (block.size() >= enough) {
       blocks.add(block.build());

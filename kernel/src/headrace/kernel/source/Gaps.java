@@ -8,11 +8,17 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.sql.kafka010.KafkaBatchInputPartition;
 import org.apache.spark.sql.kafka010.KafkaOffsetRange;
 
-/** Offsets that a query passes over, because their records were deleted before it has read them and someone has accepted that. */
+/**
+ * Offsets that a query passes over, because their records were deleted before it has read them and
+ * someone has accepted that.
+ */
 public final class Gaps {
   private record Gap(String topic, int partition, long begin, long end) {
     boolean holds(KafkaOffsetRange range) {
-      return topic.equals(range.topic()) && partition == range.partition() && begin <= range.fromOffset() && range.fromOffset() < end;
+      return topic.equals(range.topic())
+          && partition == range.partition()
+          && begin <= range.fromOffset()
+          && range.fromOffset() < end;
     }
   }
 
@@ -20,9 +26,13 @@ public final class Gaps {
 
   private Gaps() {}
 
-  /** @param query the id in its checkpoint */
+  /**
+   * @param query the id in its checkpoint
+   */
   public static void add(String query, String topic, int partition, long begin, long end) {
-    KNOWN.computeIfAbsent(query, id -> new CopyOnWriteArrayList<>()).add(new Gap(topic, partition, begin, end));
+    KNOWN
+        .computeIfAbsent(query, id -> new CopyOnWriteArrayList<>())
+        .add(new Gap(topic, partition, begin, end));
   }
 
   public static void forget(String query) {
@@ -35,9 +45,19 @@ public final class Gaps {
     for (Gap gap : query == null ? List.<Gap>of() : KNOWN.getOrDefault(query, List.of())) {
       KafkaOffsetRange range = stretch.offsetRange();
       if (!gap.holds(range)) continue;
-      KafkaOffsetRange rest = range.copy(range.topicPartition(), Math.min(gap.end, range.untilOffset()), range.untilOffset(), range.preferredLoc());
+      KafkaOffsetRange rest =
+          range.copy(
+              range.topicPartition(),
+              Math.min(gap.end, range.untilOffset()),
+              range.untilOffset(),
+              range.preferredLoc());
       stretch =
-          stretch.copy(rest, stretch.executorKafkaParams(), stretch.pollTimeoutMs(), stretch.failOnDataLoss(), stretch.includeHeaders());
+          stretch.copy(
+              rest,
+              stretch.executorKafkaParams(),
+              stretch.pollTimeoutMs(),
+              stretch.failOnDataLoss(),
+              stretch.includeHeaders());
     }
     return stretch;
   }

@@ -22,7 +22,8 @@ public final class Reading extends ColumnarRule {
   private static final class Ours extends AbstractPartialFunction<SparkPlan, SparkPlan> {
     @Override
     public boolean isDefinedAt(SparkPlan plan) {
-      return plan instanceof MicroBatchScanExec scan && scan.stream() instanceof KafkaMicroBatchStream;
+      return plan instanceof MicroBatchScanExec scan
+          && scan.stream() instanceof KafkaMicroBatchStream;
     }
 
     @Override

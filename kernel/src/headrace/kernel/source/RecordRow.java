@@ -5,9 +5,19 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.kafka010.KafkaExceptions;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** A record as a row with the columns of Spark's Kafka source (but headers), without a copy. The same object stands for record after record. */
+/**
+ * A record as a row with the columns of Spark's Kafka source (but headers), without a copy. The
+ * same object stands for record after record.
+ */
 final class RecordRow extends GenericInternalRow {
-  private static final int KEY = 0, VALUE = 1, TOPIC = 2, PARTITION = 3, OFFSET = 4, TIMESTAMP = 5, TIMESTAMP_TYPE = 6, COLUMNS = 7;
+  private static final int KEY = 0,
+      VALUE = 1,
+      TOPIC = 2,
+      PARTITION = 3,
+      OFFSET = 4,
+      TIMESTAMP = 5,
+      TIMESTAMP_TYPE = 6,
+      COLUMNS = 7;
 
   private final UTF8String topic;
   private ConsumerRecord<byte[], byte[]> record;
@@ -50,12 +60,16 @@ final class RecordRow extends GenericInternalRow {
     return ordinal == OFFSET ? record.offset() : micros();
   }
 
-  /** Spark's error, if a producer has set a time beyond what Spark knows, such as one in nanoseconds. */
+  /**
+   * Spark's error, if a producer has set a time beyond what Spark knows, such as one in
+   * nanoseconds.
+   */
   private long micros() {
     try {
       return Math.multiplyExact(record.timestamp(), 1000L);
     } catch (ArithmeticException e) {
-      throw KafkaExceptions.kafkaMalformedRecordTimestamp(record.topic(), record.partition(), record.offset(), record.timestamp(), e);
+      throw KafkaExceptions.kafkaMalformedRecordTimestamp(
+          record.topic(), record.partition(), record.offset(), record.timestamp(), e);
     }
   }
 

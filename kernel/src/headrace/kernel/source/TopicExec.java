@@ -21,7 +21,10 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag$;
 
-/** The records of a micro-batch, read by {@link TopicReader}. What is to be read is said by Spark's scan below, which also has the count. */
+/**
+ * The records of a micro-batch, read by {@link TopicReader}. What is to be read is said by Spark's
+ * scan below, which also has the count.
+ */
 public final class TopicExec extends SparkPlan {
   private final MicroBatchScanExec scan;
 
@@ -34,10 +37,17 @@ public final class TopicExec extends SparkPlan {
   public RDD<InternalRow> doExecute() {
     String query = sparkContext().getLocalProperty(TopicIds.PLANNED);
     if (query != null) TopicIds.check(query);
-    KafkaBatchInputPartition[] stretches = CollectionConverters.asJava(scan.inputPartitions()).toArray(KafkaBatchInputPartition[]::new);
-    boolean ours = Arrays.stream(stretches).allMatch(stretch -> stretch.failOnDataLoss() && !stretch.includeHeaders());
+    KafkaBatchInputPartition[] stretches =
+        CollectionConverters.asJava(scan.inputPartitions())
+            .toArray(KafkaBatchInputPartition[]::new);
+    boolean ours =
+        Arrays.stream(stretches)
+            .allMatch(stretch -> stretch.failOnDataLoss() && !stretch.includeHeaders());
     if (!ours) return scan.execute();
-    stretches = Arrays.stream(stretches).map(stretch -> Gaps.after(stretch, sparkContext())).toArray(KafkaBatchInputPartition[]::new);
+    stretches =
+        Arrays.stream(stretches)
+            .map(stretch -> Gaps.after(stretch, sparkContext()))
+            .toArray(KafkaBatchInputPartition[]::new);
     return new Records(sparkContext(), stretches, scan.metrics().apply("numOutputRows"));
   }
 
@@ -48,30 +58,37 @@ public final class TopicExec extends SparkPlan {
     private final SQLMetric count;
 
     Records(SparkContext context, KafkaBatchInputPartition[] stretches, SQLMetric count) {
-      super(context, CollectionConverters.asScala(List.<Dependency<?>>of()).toSeq(), ClassTag$.MODULE$.apply(InternalRow.class));
+      super(
+          context,
+          CollectionConverters.asScala(List.<Dependency<?>>of()).toSeq(),
+          ClassTag$.MODULE$.apply(InternalRow.class));
       this.stretches = stretches;
       this.count = count;
     }
 
     @Override
     public Partition[] getPartitions() {
-      return IntStream.range(0, stretches.length).mapToObj(i -> new Stretch(i, stretches[i])).toArray(Partition[]::new);
+      return IntStream.range(0, stretches.length)
+          .mapToObj(i -> new Stretch(i, stretches[i]))
+          .toArray(Partition[]::new);
     }
 
     @Override
     public Seq<String> getPreferredLocations(Partition partition) {
-      return CollectionConverters.asScala(List.of(((Stretch) partition).input.preferredLocations())).toSeq();
+      return CollectionConverters.asScala(List.of(((Stretch) partition).input.preferredLocations()))
+          .toSeq();
     }
 
     @Override
     public Iterator<InternalRow> compute(Partition partition, TaskContext context) {
       TopicReader reader = new TopicReader(((Stretch) partition).input, context);
       context.addTaskCompletionListener(
-          (TaskCompletionListener) task -> {
-            count.add(reader.count());
-            task.taskMetrics().inputMetrics().incRecordsRead(reader.count());
-            reader.close();
-          });
+          (TaskCompletionListener)
+              task -> {
+                count.add(reader.count());
+                task.taskMetrics().inputMetrics().incRecordsRead(reader.count());
+                reader.close();
+              });
       return reader;
     }
   }
@@ -88,7 +105,9 @@ public final class TopicExec extends SparkPlan {
 
   @Override
   public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
-    return children.head() instanceof TopicExec already ? already : new TopicExec((MicroBatchScanExec) children.head());
+    return children.head() instanceof TopicExec already
+        ? already
+        : new TopicExec((MicroBatchScanExec) children.head());
   }
 
   @Override
@@ -106,7 +125,10 @@ public final class TopicExec extends SparkPlan {
     return other instanceof TopicExec;
   }
 
-  /** As Spark's scan has it: what is read and shuffled in the same way in two places of a plan is read once. */
+  /**
+   * As Spark's scan has it: what is read and shuffled in the same way in two places of a plan is
+   * read once.
+   */
   @Override
   public boolean equals(Object other) {
     return other instanceof TopicExec that && scan.equals(that.scan);

@@ -11,14 +11,19 @@ import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.TopicDescription;
 
 /**
- * The ids of the topics that a query reads and writes, as they were when its checkpoint was compared with the program.
+ * The ids of the topics that a query reads and writes, as they were when its checkpoint was
+ * compared with the program.
  *
- * <p>A topic that is deleted and created again has the same name and another id, and its offsets mean other records. Ids are never used
- * twice: a topic that has its id when a batch is done had it while the batch was planned and read. So a batch is written only after the
- * ids have been compared.
+ * <p>A topic that is deleted and created again has the same name and another id, and its offsets
+ * mean other records. Ids are never used twice: a topic that has its id when a batch is done had it
+ * while the batch was planned and read. So a batch is written only after the ids have been
+ * compared.
  */
 public final class TopicIds implements AutoCloseable {
-  /** The local property of a query that is compared when a batch is planned, because no sink of ours compares it when it is done. */
+  /**
+   * The local property of a query that is compared when a batch is planned, because no sink of ours
+   * compares it when it is done.
+   */
   public static final String PLANNED = "headrace.topics.planned";
 
   private static final Map<String, TopicIds> KNOWN = new ConcurrentHashMap<>();
@@ -55,15 +60,19 @@ public final class TopicIds implements AutoCloseable {
 
   private void check() {
     try {
-      Map<String, TopicDescription> found = admin.describeTopics(ids.keySet()).allTopicNames().get(SECONDS, TimeUnit.SECONDS);
+      Map<String, TopicDescription> found =
+          admin.describeTopics(ids.keySet()).allTopicNames().get(SECONDS, TimeUnit.SECONDS);
       for (Map.Entry<String, String> expected : ids.entrySet()) {
         String id = found.get(expected.getKey()).topicId().toString();
         if (!id.equals(expected.getValue())) throw new RecreatedException(expected.getKey());
       }
     } catch (ExecutionException e) {
-      throw new IllegalStateException("the topics can't be compared with what they were: " + e.getCause().getMessage(), e.getCause());
+      throw new IllegalStateException(
+          "the topics can't be compared with what they were: " + e.getCause().getMessage(),
+          e.getCause());
     } catch (TimeoutException e) {
-      throw new IllegalStateException("the topics can't be compared with what they were: the broker does not answer", e);
+      throw new IllegalStateException(
+          "the topics can't be compared with what they were: the broker does not answer", e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IllegalStateException("stopped while the topics were compared", e);

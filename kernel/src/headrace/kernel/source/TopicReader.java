@@ -20,23 +20,37 @@ import org.apache.spark.util.UninterruptibleThread;
 import scala.collection.AbstractIterator;
 
 /**
- * Reads a stretch of a topic's partition.
+ * Reads a range of offsets of a topic's partition.
  *
- * <p>Spark's own reader asks the broker after every fetch for the log's beginning and its end, with which it throws away what the consumer
- * would fetch ahead, and copies each record into a row. This one only polls. The consumer is one of Spark's; and when something is not
- * plain (nothing comes in a while, or an offset is not there any more) the rest is left to Spark's reader, which has the errors for it. It
- * must not fail to notice a loss: the consumer resets nothing by itself, so a record that was deleted before it was read is an error of
- * the fetch, and offsets between two records are of records that were compacted, rolled back, or are marks of transactions.
+ * <pre>
+ * take a consumer from Spark's pool; begin with the records its last poll left over
+ * while next &lt; until:
+ *   if records are polled: emit the next one, unless its offset is past the range
+ *   else if the consumer's position is past next: next = position; what lies between is compacted, rolled back, or a marker
+ *   else: poll, for at most a second
+ *     if that makes no progress, or the offset is out of range: Spark's reader reads the rest, and raises its errors
+ * at the end: leave records past the range, and the position, to the next reader of this consumer
+ * </pre>
+ *
+ * <p>After every fetch, Spark's own reader asks the broker for the beginning and the end of the
+ * log, which discards what the consumer has fetched ahead; and it copies each record into a row.
+ * This one only polls. It notices every loss: the consumer never resets its position, so a fetch of
+ * offsets that were deleted fails.
  */
 final class TopicReader extends AbstractIterator<InternalRow> {
-  /** What came with the last poll and was not of the batch: the next batch of the same consumer begins with it. */
-  private static final Map<InternalKafkaConsumer, Rest> RESTS = Collections.synchronizedMap(new WeakHashMap<>());
+  /**
+   * What came with the last poll and was not of the batch: the next batch of the same consumer
+   * begins with it.
+   */
+  private static final Map<InternalKafkaConsumer, Rest> RESTS =
+      Collections.synchronizedMap(new WeakHashMap<>());
 
   private static final Duration A_WHILE = Duration.ofSeconds(1);
   private static final Method CONSUMER = consumerOf();
   private static final long UNKNOWN = -1;
 
-  private record Rest(List<ConsumerRecord<byte[], byte[]>> polled, int at, long next, long position) {}
+  private record Rest(
+      List<ConsumerRecord<byte[], byte[]>> polled, int at, long next, long position) {}
 
   private final KafkaDataConsumer spark;
   private final TopicPartition partition;
@@ -139,8 +153,10 @@ final class TopicReader extends AbstractIterator<InternalRow> {
     consumer = spark.getOrRetrieveConsumer();
     try {
       @SuppressWarnings("unchecked")
-      KafkaConsumer<byte[], byte[]> kafka = (KafkaConsumer<byte[], byte[]>) CONSUMER.invoke(consumer);
-      if (consumer != ours || known != next || kafka.position(partition) != next) kafka.seek(partition, next);
+      KafkaConsumer<byte[], byte[]> kafka =
+          (KafkaConsumer<byte[], byte[]>) CONSUMER.invoke(consumer);
+      if (consumer != ours || known != next || kafka.position(partition) != next)
+        kafka.seek(partition, next);
       List<ConsumerRecord<byte[], byte[]>> records = kafka.poll(A_WHILE).records(partition);
       long reached = kafka.position(partition);
       if (reached <= next) return false;
@@ -158,7 +174,10 @@ final class TopicReader extends AbstractIterator<InternalRow> {
   void close() {
     if (closed) return;
     closed = true;
-    if (position != UNKNOWN) RESTS.put(consumer, new Rest(at < polled.size() ? polled : List.of(), at, Math.min(next, until), position));
+    if (position != UNKNOWN)
+      RESTS.put(
+          consumer,
+          new Rest(at < polled.size() ? polled : List.of(), at, Math.min(next, until), position));
     spark.release();
   }
 
@@ -168,7 +187,8 @@ final class TopicReader extends AbstractIterator<InternalRow> {
       method.setAccessible(true);
       return method;
     } catch (NoSuchMethodException e) {
-      throw new IllegalStateException("another version of Spark's Kafka source than Headrace is made for", e);
+      throw new IllegalStateException(
+          "another version of Spark's Kafka source than Headrace is made for", e);
     }
   }
 }

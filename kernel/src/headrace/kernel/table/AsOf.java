@@ -16,10 +16,22 @@ import org.apache.spark.sql.streaming.ValueState;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Events joined with the row of a table that was valid at their own time. Left: events, right: the table's changes.
+ * Joins events with the row of a table that was valid at the event's own time. Left: events, right:
+ * the table's changes.
  *
- * <p>An event waits until the watermark has passed its time: then every change that it could see has come, and the order in which they
- * came makes no difference. Keeps the versions of each key's row ({@link History}) and the blocks of events that wait.
+ * <pre>
+ * state: versions, the key's rows by time ({@link History}); waiting, blocks of events
+ *
+ * for each change: add it to versions
+ * for each event, those that wait first:
+ *   if its time is before the watermark: row = versions at its time; if there is a row, or outer: emit the event with it
+ *   else: it waits; set a timer for the first that does
+ * forget versions that were replaced more than history before the watermark
+ * </pre>
+ *
+ * <p>Once the watermark has passed an event's time, every change that the event can see has
+ * arrived, and the order of arrival makes no difference. Events that wait are joined before
+ * versions are forgotten, since the watermark may jump past both.
  */
 final class AsOf extends Operator {
   /** Of what waits; 1 was another layout of blocks. */
@@ -33,8 +45,9 @@ final class AsOf extends Operator {
   private transient ListState<byte[]> waiting;
 
   /**
-   * With {@code counting}, changes without a key are counted; else they are groups of their own, which no event is in. With {@code
-   * computed}, the changes come in the order of their times ({@link Timeline}), and each holds from its own on.
+   * With {@code counting}, changes without a key are counted; else they are groups of their own,
+   * which no event is in. With {@code computed}, the changes come in the order of their times
+   * ({@link Timeline}), and each holds from its own on.
    */
   AsOf(boolean outer, long history, boolean counting, boolean computed) {
     this.outer = outer;
@@ -52,14 +65,19 @@ final class AsOf extends Operator {
   @Override
   protected Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
     long watermark = times.getCurrentWatermarkInMs() * 1000;
-    if (hasNull(key)) return with(one(release(input.left(), new History(), watermark)), NO_KEY, counting ? count(input.right()) : 0);
+    if (hasNull(key))
+      return with(
+          one(release(input.left(), new History(), watermark)),
+          NO_KEY,
+          counting ? count(input.right()) : 0);
     History known = History.read(versions.get());
     if (input.right().isEmpty()) return one(release(input.left(), known, watermark));
     for (Change change : StepSize.ordered(input.right())) {
       if (computed) known.follow(change);
       else known.add(change);
     }
-    // What waits goes first: the watermark may have come so far that the versions it needs are about to be forgotten.
+    // What waits goes first: the watermark may have come so far that the versions it needs are
+    // about to be forgotten.
     List<byte[]> events = waiting();
     events.addAll(input.left());
     BlockBuilder out = release(events, known, watermark);
@@ -70,12 +88,14 @@ final class AsOf extends Operator {
   }
 
   @Override
-  public scala.collection.Iterator<byte[]> handleExpiredTimer(byte[] key, TimerValues times, ExpiredTimerInfo timer) {
+  public scala.collection.Iterator<byte[]> handleExpiredTimer(
+      byte[] key, TimerValues times, ExpiredTimerInfo timer) {
     long watermark = times.getCurrentWatermarkInMs() * 1000;
-    return CollectionConverters.asScala(one(release(waiting(), History.read(versions.get()), watermark)));
+    return CollectionConverters.asScala(
+        one(release(waiting(), History.read(versions.get()), watermark)));
   }
 
-  /** The events that wait, which then wait no more. */
+  /** Removes and returns the events that wait. */
   private List<byte[]> waiting() {
     List<byte[]> blocks = new ArrayList<>();
     for (byte[] kept : CollectionConverters.asJava(waiting.get().toList())) {
@@ -86,7 +106,7 @@ final class AsOf extends Operator {
     return blocks;
   }
 
-  /** Joins the events whose time has come; the others wait (on). */
+  /** Joins the events whose time has come; the others keep waiting. */
   private BlockBuilder release(List<byte[]> blocks, History known, long watermark) {
     BlockBuilder out = new BlockBuilder(1024);
     BlockBuilder later = new BlockBuilder(1024);
@@ -97,7 +117,12 @@ final class AsOf extends Operator {
         if (block.time() < watermark) {
           History.Version version = known.at(block.time());
           if (version.row() != null || outer) {
-            block.copyAfterAsBefore(out, OUT, block.time(), version.row() == null ? Block.NO_VERSION : version.version(), version.row());
+            block.copyAfterAsBefore(
+                out,
+                OUT,
+                block.time(),
+                version.row() == null ? Block.NO_VERSION : version.version(),
+                version.row());
           }
         } else {
           later.add(block.change());

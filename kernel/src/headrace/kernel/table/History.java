@@ -6,13 +6,27 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.unsafe.Platform;
 
-/** The versions of a row by the time from which each was valid: format, then time, version, sequence and the row (length first) of each. */
+/**
+ * The versions of a row by the time from which each is valid.
+ *
+ * <pre>
+ * add:        insert by time, version, sequence; an equal version replaces
+ * follow:     append; a time before the last one counts as the last one
+ * at(t):      the last version with time &lt;= t
+ * takeBefore: remove and return the versions before t; of several at one time, the newest
+ * forget(t):  drop versions that were replaced at or before t; drop a delete if only that is left
+ * </pre>
+ *
+ * <p>Format of the state: format, then time, version, sequence and the row (length first, -1 for
+ * none) of each.
+ */
 final class History {
   private static final byte FORMAT = 1;
   private static final long START = Platform.BYTE_ARRAY_OFFSET;
 
   /** A row that is null was deleted, or is not there yet. */
-  record Version(long time, long version, long sequence, byte[] row) implements Comparable<Version> {
+  record Version(long time, long version, long sequence, byte[] row)
+      implements Comparable<Version> {
     static final Version NONE = new Version(Long.MIN_VALUE, Block.NO_VERSION, 0, null);
 
     static Version of(Change change) {
@@ -23,7 +37,9 @@ final class History {
     public int compareTo(Version other) {
       if (time != other.time) return Long.compare(time, other.time);
       // A delete has no version: among changes of the same moment the log decides.
-      if (version != other.version && version != Block.NO_VERSION && other.version != Block.NO_VERSION) {
+      if (version != other.version
+          && version != Block.NO_VERSION
+          && other.version != Block.NO_VERSION) {
         return Long.compare(version, other.version);
       }
       return Long.compare(sequence, other.sequence);
@@ -39,9 +55,14 @@ final class History {
     int at = 1;
     while (at < bytes.length) {
       int length = Platform.getInt(bytes, START + at + 24);
-      byte[] row = length < 0 ? null : java.util.Arrays.copyOfRange(bytes, at + 28, at + 28 + length);
+      byte[] row =
+          length < 0 ? null : java.util.Arrays.copyOfRange(bytes, at + 28, at + 28 + length);
       history.versions.add(
-          new Version(Platform.getLong(bytes, START + at), Platform.getLong(bytes, START + at + 8), Platform.getLong(bytes, START + at + 16), row));
+          new Version(
+              Platform.getLong(bytes, START + at),
+              Platform.getLong(bytes, START + at + 8),
+              Platform.getLong(bytes, START + at + 16),
+              row));
       at += 28 + Math.max(length, 0);
     }
     return history;
@@ -94,7 +115,8 @@ final class History {
     int end = 0;
     List<Version> taken = new ArrayList<>();
     for (; end < versions.size() && versions.get(end).time < time; end++) {
-      if (!taken.isEmpty() && taken.get(taken.size() - 1).time == versions.get(end).time) taken.remove(taken.size() - 1);
+      if (!taken.isEmpty() && taken.get(taken.size() - 1).time == versions.get(end).time)
+        taken.remove(taken.size() - 1);
       taken.add(versions.get(end));
     }
     versions.subList(0, end).clear();
@@ -114,6 +136,7 @@ final class History {
     int keep = 0;
     while (keep + 1 < versions.size() && versions.get(keep + 1).time <= before) keep++;
     versions.subList(0, keep).clear();
-    if (versions.size() == 1 && versions.get(0).row == null && versions.get(0).time <= before) versions.clear();
+    if (versions.size() == 1 && versions.get(0).row == null && versions.get(0).time <= before)
+      versions.clear();
   }
 }

@@ -13,9 +13,21 @@ import org.apache.spark.sql.streaming.TimerValues;
 import org.apache.spark.sql.streaming.ValueState;
 
 /**
- * Events joined with the row of a table as it is when they arrive. Left: events, right: the table's changes.
+ * Joins events with the row of a table as it is when they arrive. Left: events, right: the table's
+ * changes.
  *
- * <p>Keeps the newest row of each key ({@link StoredRow}). Within a batch an event sees the changes that arrived before it or with it.
+ * <pre>
+ * state: newest, the newest row of the key ({@link StoredRow})
+ *
+ * rows = [newest]
+ * for each change of the batch, in the order of the log:
+ *   if versioned and newest has a later version: count it as stale
+ *   else: append its row to rows, with its time of arrival
+ * for each event:
+ *   row = the last of rows that arrived no later than the event
+ *   if there is a row, or outer: emit the event with it
+ * newest = the last of rows
+ * </pre>
  */
 final class Lookup extends Operator {
   private final boolean outer;
@@ -38,7 +50,11 @@ final class Lookup extends Operator {
 
   @Override
   protected Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
-    if (hasNull(key)) return with(joined(input.left(), new long[0], new StoredRow[] {StoredRow.NONE}), NO_KEY, versioned ? count(input.right()) : 0);
+    if (hasNull(key))
+      return with(
+          joined(input.left(), new long[0], new StoredRow[] {StoredRow.NONE}),
+          NO_KEY,
+          versioned ? count(input.right()) : 0);
     StoredRow before = StoredRow.read(newest.get());
     if (input.right().isEmpty()) return joined(input.left(), new long[0], new StoredRow[] {before});
     List<Change> changes = StepSize.ordered(input.right());
@@ -54,7 +70,8 @@ final class Lookup extends Operator {
       known++;
     }
     Newest.keep(newest, before, rows[known], remember);
-    return with(joined(input.left(), Arrays.copyOf(from, known), rows), STALE, changes.size() - known);
+    return with(
+        joined(input.left(), Arrays.copyOf(from, known), rows), STALE, changes.size() - known);
   }
 
   /** Row i + 1 is the one from time i on. */
@@ -65,7 +82,10 @@ final class Lookup extends Operator {
       private int at = 0;
       private byte[] next = advance();
 
-      /** No more than is enough at a time: what is small is still in the processor's cache when it is read. */
+      /**
+       * No more than is enough at a time: what is small is still in the processor's cache when it
+       * is read.
+       */
       private byte[] advance() {
         out.clear();
         while (out.size() < ENOUGH) {
@@ -77,7 +97,12 @@ final class Lookup extends Operator {
           at = upTo(from, block.time(), at);
           StoredRow row = rows[at];
           if (row.present() || outer) {
-            block.copyAfterAsBefore(out, OUT, block.time(), row.present() ? row.version() : Block.NO_VERSION, row.row());
+            block.copyAfterAsBefore(
+                out,
+                OUT,
+                block.time(),
+                row.present() ? row.version() : Block.NO_VERSION,
+                row.row());
           }
         }
         return out.isEmpty() ? null : out.build();
@@ -98,7 +123,10 @@ final class Lookup extends Operator {
     };
   }
 
-  /** How many of the times, which are in order, are not after this one. Most often as many as for the event before, or one more. */
+  /**
+   * How many of the times, which are in order, are not after this one. Most often as many as for
+   * the event before, or one more.
+   */
   private static int upTo(long[] times, long time, int last) {
     int low = 0;
     int high = times.length;

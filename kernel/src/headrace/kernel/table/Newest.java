@@ -9,11 +9,22 @@ import org.apache.spark.sql.streaming.TimerValues;
 import org.apache.spark.sql.streaming.ValueState;
 
 /**
- * Upserts and deletes -> changes that know the row before them. What is out of date or changes nothing goes no further.
+ * Upserts and deletes -> changes that know the row before them.
  *
- * <p>Keeps the newest row of each key ({@link StoredRow}). With {@code remember}, a deleted key's version stays, so that an older row that
- * comes later is still refused; without, versions are the order of the log, where nothing older can come. A key that is null counts as
- * none, but for {@code nullKeys}. The changes of a BATCH are emitted as one; those of RECORDs each, with the record's time as version.
+ * <pre>
+ * state: newest, the newest row of the key with its version ({@link StoredRow})
+ *
+ * for each upsert or delete, in the order of the log:
+ *   if newest has a later version: count it as stale
+ *   else: newest = its row; step RECORD: emit the change from the previous row
+ * at the end of the batch:
+ *   step BATCH: emit the change from the row before the batch, if the row or its time differs
+ *   deleted rows: keep the version if remember, else clear the state
+ * </pre>
+ *
+ * <p>With {@code remember}, an older row that arrives after a delete is still refused. Without it,
+ * versions are the order of the log, where nothing older can follow. Rows whose key is null are
+ * counted and dropped, unless {@code nullKeys}.
  */
 final class Newest extends Operator {
   private final boolean remember;
@@ -53,8 +64,10 @@ final class Newest extends Operator {
     return with(one(out), STALE, stale);
   }
 
-  private static void emit(StoredRow before, StoredRow now, long version, long sequence, BlockBuilder out) {
-    if (Change.same(before.row(), now.row()) && (!now.present() || before.time() == now.time())) return;
+  private static void emit(
+      StoredRow before, StoredRow now, long version, long sequence, BlockBuilder out) {
+    if (Change.same(before.row(), now.row()) && (!now.present() || before.time() == now.time()))
+      return;
     out.add(new Change(OUT, now.time(), before.time(), version, sequence, before.row(), now.row()));
   }
 

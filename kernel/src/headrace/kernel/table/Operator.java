@@ -18,12 +18,18 @@ import org.apache.spark.unsafe.Platform;
 import scala.Tuple2;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** A stateful operator: blocks of one key in, blocks out. What it keeps begins with a format number (docs in ARCHITECTURE.md). */
+/**
+ * A stateful operator: blocks of one key in, blocks out. What it keeps begins with a format number
+ * (docs in ARCHITECTURE.md).
+ */
 public abstract class Operator extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>, byte[]> {
   /** The side of changes that are given on. */
   public static final byte OUT = 0;
 
-  /** A block that begins with one of these only says how many changes were left out: out of date, or without a key. */
+  /**
+   * A block that begins with one of these only says how many changes were left out: out of date, or
+   * without a key.
+   */
   protected static final byte STALE = (byte) Block.NO_CHANGES;
 
   static final byte NO_KEY = (byte) (Block.NO_CHANGES + 1);
@@ -33,7 +39,10 @@ public abstract class Operator extends StatefulProcessor<byte[], Tuple2<byte[], 
 
   public static final int ENOUGH = 1 << 16;
 
-  /** The blocks of a batch, by side. An operator that reads none of a side's blocks twice can let go of them as it goes. */
+  /**
+   * The blocks of a batch, by side. An operator that reads none of a side's blocks twice can let go
+   * of them as it goes.
+   */
   public record Input(List<byte[]> left, List<byte[]> right) {
     static Input of(scala.collection.Iterator<Tuple2<byte[], byte[]>> rows) {
       Input input = new Input(new ArrayList<>(), new ArrayList<>());
@@ -75,12 +84,16 @@ public abstract class Operator extends StatefulProcessor<byte[], Tuple2<byte[], 
 
   public static Iterator<byte[]> with(Iterator<byte[]> blocks, byte what, int count) {
     if (count == 0) return blocks;
-    List<byte[]> all = new ArrayList<>(List.of(ByteBuffer.allocate(5).put(what).putInt(count).array()));
+    List<byte[]> all =
+        new ArrayList<>(List.of(ByteBuffer.allocate(5).put(what).putInt(count).array()));
     blocks.forEachRemaining(all::add);
     return all.iterator();
   }
 
-  /** Whether one of the key's columns is null; there is room for 64 of them in the first word of a row. */
+  /**
+   * Whether one of the key's columns is null; there is room for 64 of them in the first word of a
+   * row.
+   */
   static boolean hasNull(byte[] key) {
     return Platform.getLong(key, Platform.BYTE_ARRAY_OFFSET) != 0;
   }

@@ -13,11 +13,21 @@ import org.apache.spark.sql.streaming.ValueState;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Changes of a row that come from several places -> one change.
+ * Changes of a row that arrive from several keys of a join -> one change.
  *
- * <p>When a row moves from one key of a join to another, one place deletes what it was and another inserts what it is, and nobody
- * knows which of the two comes first. So rows are counted: each change takes one away and adds one, and when all of a step are in, what
- * is left is the row. Keeps the row that was emitted, and rows whose count is not the expected one.
+ * <pre>
+ * state: rows, each with a count; whether the first is the one emitted
+ *
+ * for each step:
+ *   for each change: count[before] -= 1, count[after] += 1
+ *   row = one with count &gt; 0, preferably not the emitted one; null if there is none
+ *   if row is not the emitted one: emit the change between them
+ *   remove the rows with count 0
+ * </pre>
+ *
+ * <p>When a row moves from one key of a join to another, one task deletes the old row and another
+ * inserts the new one, in no known order. Once all changes of a step are counted, the row with a
+ * positive count is the current one.
  */
 final class Settle extends Operator {
   private final StepSize steps;
@@ -32,7 +42,10 @@ final class Settle extends Operator {
     state = value("rows");
   }
 
-  /** A row and how often it is there: more than once, or less than never, only until the rest has come. */
+  /**
+   * A row and how often it is there: more than once, or less than never, only until the rest has
+   * come.
+   */
   private static final class Counted {
     final byte[] row;
     long time;
@@ -66,7 +79,8 @@ final class Settle extends Operator {
   /** The row that is there when the changes of a step are counted. */
   private static Counted after(StepSize.Step step, List<Counted> rows, Counted emitted) {
     for (Change change : step.left()) {
-      if (change.before() != null) count(rows, change.before(), change.beforeTime(), change.version(), -1);
+      if (change.before() != null)
+        count(rows, change.before(), change.beforeTime(), change.version(), -1);
       if (change.after() != null) count(rows, change.after(), change.time(), change.version(), 1);
     }
     Counted now = null;
@@ -80,8 +94,13 @@ final class Settle extends Operator {
     long latest = Long.MIN_VALUE;
     for (Change change : step.left()) latest = Math.max(latest, change.time());
     return new Change(
-        OUT, now == null ? latest : now.time, emitted == null ? 0 : emitted.time, step.version(now == null ? Block.NO_VERSION : now.version),
-        step.number(), emitted == null ? null : emitted.row, now == null ? null : now.row);
+        OUT,
+        now == null ? latest : now.time,
+        emitted == null ? 0 : emitted.time,
+        step.version(now == null ? Block.NO_VERSION : now.version),
+        step.number(),
+        emitted == null ? null : emitted.row,
+        now == null ? null : now.row);
   }
 
   private static void count(List<Counted> rows, byte[] row, long time, long version, int by) {
@@ -103,13 +122,21 @@ final class Settle extends Operator {
       long start = Platform.BYTE_ARRAY_OFFSET + at;
       int length = Platform.getInt(bytes, start + 20);
       byte[] row = java.util.Arrays.copyOfRange(bytes, at + 24, at + 24 + length);
-      rows.add(new Counted(row, Platform.getLong(bytes, start), Platform.getLong(bytes, start + 8), Platform.getInt(bytes, start + 16)));
+      rows.add(
+          new Counted(
+              row,
+              Platform.getLong(bytes, start),
+              Platform.getLong(bytes, start + 8),
+              Platform.getInt(bytes, start + 16)));
       at += 24 + length;
     }
     return rows;
   }
 
-  /** Format, whether the first row is the one that was emitted, and the rows: time, version, count, length, bytes. */
+  /**
+   * Format, whether the first row is the one that was emitted, and the rows: time, version, count,
+   * length, bytes.
+   */
   private void write(List<Counted> rows, Counted emitted, boolean known) {
     if (rows.isEmpty()) {
       if (known) state.clear();

@@ -9,10 +9,11 @@ import java.util.List;
 /**
  * What of a batch an operator takes as one change of its table.
  *
- * <p>{@code BATCH}: all of it, for those who look at the end of a batch only. {@code RECORD}: what came of one record of the log, and
- * {@code MOMENT}: what happened at one time; for those to whom every version counts, and it must not matter how the input was cut into
- * batches. The number of a step is the {@code sequence} of its changes: the place of the record, or the time. So what comes of one
- * record or moment by several ways is together again where the ways meet.
+ * <p>{@code BATCH}: all of it, for those who look at the end of a batch only. {@code RECORD}: what
+ * came of one record of the log, and {@code MOMENT}: what happened at one time; for those to whom
+ * every version counts, and it must not matter how the input was cut into batches. The number of a
+ * step is the {@code sequence} of its changes: the place of the record, or the time. So what comes
+ * of one record or moment by several ways is together again where the ways meet.
  */
 enum StepSize {
   BATCH,

@@ -4,7 +4,9 @@ import headrace.kernel.block.Block;
 import headrace.kernel.block.Change;
 import org.apache.spark.unsafe.Platform;
 
-/** The newest row of a key as it is kept: format, version, time, whether there is a row, the row. */
+/**
+ * The newest row of a key as it is kept: format, version, time, whether there is a row, the row.
+ */
 record StoredRow(long version, long time, byte[] row) {
   static final byte FORMAT = 1;
   static final StoredRow NONE = new StoredRow(Block.NO_VERSION, 0, null);
@@ -19,7 +21,8 @@ record StoredRow(long version, long time, byte[] row) {
       row = new byte[bytes.length - HEAD];
       System.arraycopy(bytes, HEAD, row, 0, row.length);
     }
-    return new StoredRow(Platform.getLong(bytes, START + 2), Platform.getLong(bytes, START + 10), row);
+    return new StoredRow(
+        Platform.getLong(bytes, START + 2), Platform.getLong(bytes, START + 10), row);
   }
 
   byte[] write() {
@@ -32,7 +35,10 @@ record StoredRow(long version, long time, byte[] row) {
     return bytes;
   }
 
-  /** A change with a version older than the known one is out of date. One without a version never is. */
+  /**
+   * A change with a version older than the known one is out of date. One without a version never
+   * is.
+   */
   boolean refuses(Change change) {
     return change.version() != Block.NO_VERSION && change.version() < version;
   }
@@ -40,7 +46,9 @@ record StoredRow(long version, long time, byte[] row) {
   /** A row that stays what it is keeps its time. */
   StoredRow with(Change change) {
     long newer = change.version() == Block.NO_VERSION ? version : change.version();
-    return Change.same(row, change.after()) ? new StoredRow(newer, time, row) : new StoredRow(newer, change.time(), change.after());
+    return Change.same(row, change.after())
+        ? new StoredRow(newer, time, row)
+        : new StoredRow(newer, change.time(), change.after());
   }
 
   boolean present() {

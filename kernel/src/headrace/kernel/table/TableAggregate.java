@@ -18,10 +18,22 @@ import org.apache.spark.sql.streaming.TimerValues;
 import org.apache.spark.sql.streaming.ValueState;
 
 /**
- * Aggregates over the rows of a table that have this key. A row that changes is taken back as it was and added as it is.
+ * Aggregates the rows of a table that have this key, with retraction.
  *
- * <p>Keeps for each key: format, the result that was emitted and its time, and what the aggregates keep ({@link Group}). The result is a
- * {@link Pair} of the key and the row of results. Without rows a group is gone, but for the one of a whole table.
+ * <pre>
+ * state: group, the last result emitted, its time, and the accumulators ({@link Group}); values0 ..., values by order
+ *
+ * for each step:
+ *   for each change with a row after: add that row to each accumulator
+ *   for each change with a row before: retract that row from each accumulator
+ *   result = null if the group has no rows and is not that of the whole table, else the result of the accumulators
+ *   if result differs from the last one: emit the change between them
+ * if the group has no rows and is not that of the whole table: clear the state
+ * </pre>
+ *
+ * <p>Rows are added before others are retracted, so that a group does not become empty in between.
+ * The result is a {@link Pair} of the key and the row of results. Format of the state: format,
+ * time, result (length first, -1 for none), accumulators.
  */
 final class TableAggregate extends Operator {
   private static final byte FORMAT = 1;
@@ -72,7 +84,15 @@ final class TableAggregate extends Operator {
     }
     byte[] result = group.isEmpty() && !whole ? null : group.result();
     if (Change.same(emitted, result)) return;
-    out.add(new Change(OUT, time, emittedTime, step.version(time), step.number(), pair(key, emitted), pair(key, result)));
+    out.add(
+        new Change(
+            OUT,
+            time,
+            emittedTime,
+            step.version(time),
+            step.number(),
+            pair(key, emitted),
+            pair(key, result)));
     emitted = result;
     emittedTime = time;
   }
@@ -87,7 +107,8 @@ final class TableAggregate extends Operator {
     group.clear();
     if (bytes == null) return;
     if (bytes[0] != FORMAT) throw new StateFormatException(bytes[0], FORMAT);
-    try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes, 1, bytes.length))) {
+    try (DataInputStream in =
+        new DataInputStream(new ByteArrayInputStream(bytes, 1, bytes.length))) {
       emittedTime = in.readLong();
       int length = in.readInt();
       emitted = length < 0 ? null : in.readNBytes(length);

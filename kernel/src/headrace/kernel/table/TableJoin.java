@@ -18,19 +18,44 @@ import org.apache.spark.sql.streaming.TimerValues;
 import scala.Tuple2;
 
 /**
- * Two tables joined on any equality: the rows of both that have this key, paired; a change on either side changes the pairs it is in.
+ * Joins two tables on any equality: pairs the rows of both that have this key, and changes the
+ * pairs when a row changes.
  *
- * <p>Keeps the rows of each side by their own keys ({@link StoredRow}). A row comes as a struct of its own key and itself; of a side that is
- * joined on its own key there is one row, and it may come as it was written, without the one before ({@link Side}). The result's
- * rows are {@link Pair}s.
+ * <pre>
+ * state: lefts, rights: the rows of each side by their own keys ({@link StoredRow})
+ *
+ * for each step:
+ *   for each change of a side: transition[own key] = (row before the step, row after it); update the side's state
+ *   for each pair of a left and a right transition or unchanged row, one of them changed:
+ *     before = (left.was, right.was), after = (left.is, right.is); a pair is null if a required side is missing
+ *     if before and after differ in rows or time: emit before -> after
+ *   if left (right) is outer: do the same for its rows paired with null, where no partner was or is there
+ * </pre>
+ *
+ * <p>A row arrives as a struct of its own key and itself. A side that is joined on its own key has
+ * one row, and may arrive as upserts, without the row before ({@link Side}). Pairs are computed
+ * block by block while they are read. The result's rows are {@link Pair}s.
  */
 final class TableJoin extends Operator {
-  /** What a row of the result is known by: the key of the join, which is that of both tables; the left's key, where the right is joined on
-   * its own and so has one row; or the keys of both. */
-  enum By { KEY, LEFT, BOTH }
+  /**
+   * What a row of the result is known by: the key of the join, which is that of both tables; the
+   * left's key, where the right is joined on its own and so has one row; or the keys of both.
+   */
+  enum By {
+    KEY,
+    LEFT,
+    BOTH
+  }
 
-  /** What comes of a table: changes, or upserts and deletes, of which versioned ones may be out of date ({@link Newest}). */
-  enum Side { CHANGES, UPSERTS, VERSIONED_UPSERTS }
+  /**
+   * What comes of a table: changes, or upserts and deletes, of which versioned ones may be out of
+   * date ({@link Newest}).
+   */
+  enum Side {
+    CHANGES,
+    UPSERTS,
+    VERSIONED_UPSERTS
+  }
 
   private static final String ONLY = "";
 
@@ -73,7 +98,10 @@ final class TableJoin extends Operator {
     if (!matches && !left && !right) return with(none(), NO_KEY, lost);
     Iterator<StepSize.Step> each = steps.of(input).iterator();
     Iterator<byte[]> pairs = pairs(matches, each.next());
-    return with(with(each.hasNext() ? new StepByStep(pairs, each, matches) : pairs, STALE, stale), NO_KEY, lost);
+    return with(
+        with(each.hasNext() ? new StepByStep(pairs, each, matches) : pairs, STALE, stale),
+        NO_KEY,
+        lost);
   }
 
   /** Upserts without a key are in no table. */
@@ -84,7 +112,10 @@ final class TableJoin extends Operator {
     return count;
   }
 
-  /** Step by step: one begins when all pairs of the one before it are read. Sides with several steps are changes, none of them stale. */
+  /**
+   * Step by step: one begins when all pairs of the one before it are read. Sides with several steps
+   * are changes, none of them stale.
+   */
   private final class StepByStep implements Iterator<byte[]> {
     private final Iterator<StepSize.Step> each;
     private final boolean matches;
@@ -114,25 +145,39 @@ final class TableJoin extends Operator {
     Map<String, Transition> rightTransitions = apply(step.right(), rights, rightSide);
     if (by == By.KEY) {
       BlockBuilder out = new BlockBuilder(256);
-      add(only(lefts, leftTransitions), matches || right ? only(rights, rightTransitions) : Transition.NEVER, !right, !left, step, out);
+      add(
+          only(lefts, leftTransitions),
+          matches || right ? only(rights, rightTransitions) : Transition.NEVER,
+          !right,
+          !left,
+          step,
+          out);
       return one(out);
     }
-    if (!matches) return new Pairs(changed(leftTransitions), List.of(), changed(rightTransitions), false, step);
-    // All rows of the right, whether they changed or not: each left one is paired with each of them.
+    if (!matches)
+      return new Pairs(changed(leftTransitions), List.of(), changed(rightTransitions), false, step);
+    // All rows of the right, whether they changed or not: each left one is paired with each of
+    // them.
     List<Transition> all = new ArrayList<>();
     each(rights, rightTransitions).forEachRemaining(all::add);
-    Iterator<Transition> from = rightTransitions.isEmpty() && !right ? changed(leftTransitions) : each(lefts, leftTransitions);
-    return new Pairs(from, all, right ? all.iterator() : List.<Transition>of().iterator(), true, step);
+    Iterator<Transition> from =
+        rightTransitions.isEmpty() && !right
+            ? changed(leftTransitions)
+            : each(lefts, leftTransitions);
+    return new Pairs(
+        from, all, right ? all.iterator() : List.<Transition>of().iterator(), true, step);
   }
 
-  private static Transition only(MapState<String, byte[]> state, Map<String, Transition> transitions) {
+  private static Transition only(
+      MapState<String, byte[]> state, Map<String, Transition> transitions) {
     Transition transition = transitions.get(ONLY);
     if (transition != null) return transition;
     StoredRow kept = StoredRow.read(state.getValue(ONLY));
     return new Transition(kept, kept);
   }
 
-  private Map<String, Transition> apply(List<Change> changes, MapState<String, byte[]> state, Side side) {
+  private Map<String, Transition> apply(
+      List<Change> changes, MapState<String, byte[]> state, Side side) {
     Map<String, Transition> transitions = new LinkedHashMap<>();
     for (Change change : changes) {
       if (side == Side.CHANGES) exact(change, state, transitions);
@@ -141,24 +186,30 @@ final class TableJoin extends Operator {
     transitions.forEach(
         (key, transition) -> {
           if (transition.is() == transition.was()) return;
-          if (transition.is().present() || side == Side.VERSIONED_UPSERTS) state.updateValue(key, transition.is().write());
+          if (transition.is().present() || side == Side.VERSIONED_UPSERTS)
+            state.updateValue(key, transition.is().write());
           else if (transition.was().present()) state.removeKey(key);
         });
     return transitions;
   }
 
-  private void exact(Change change, MapState<String, byte[]> state, Map<String, Transition> transitions) {
+  private void exact(
+      Change change, MapState<String, byte[]> state, Map<String, Transition> transitions) {
     UnsafeRow both = new UnsafeRow(2);
     byte[] packed = change.after() == null ? change.before() : change.after();
     both.pointTo(packed, packed.length);
-    String key = by == By.KEY ? ONLY : new String(both.getStruct(0, 1).getBytes(), StandardCharsets.ISO_8859_1);
+    String key =
+        by == By.KEY
+            ? ONLY
+            : new String(both.getStruct(0, 1).getBytes(), StandardCharsets.ISO_8859_1);
     byte[] row = change.after() == null ? null : both.getStruct(1, 1).getBytes();
     Transition transition = transitions.get(key);
     StoredRow was = transition == null ? StoredRow.read(state.getValue(key)) : transition.was();
     transitions.put(key, new Transition(was, new StoredRow(change.version(), change.time(), row)));
   }
 
-  private void upsert(Change change, MapState<String, byte[]> state, Map<String, Transition> transitions) {
+  private void upsert(
+      Change change, MapState<String, byte[]> state, Map<String, Transition> transitions) {
     Transition transition = transitions.get(ONLY);
     if (transition == null) {
       StoredRow kept = StoredRow.read(state.getValue(ONLY));
@@ -173,7 +224,8 @@ final class TableJoin extends Operator {
   }
 
   /** What changed, then what did not. */
-  private static Iterator<Transition> each(MapState<String, byte[]> state, Map<String, Transition> transitions) {
+  private static Iterator<Transition> each(
+      MapState<String, byte[]> state, Map<String, Transition> transitions) {
     Iterator<Transition> changed = changed(transitions);
     scala.collection.Iterator<Tuple2<String, byte[]>> rows = state.iterator();
     return new Iterator<>() {
@@ -205,7 +257,10 @@ final class TableJoin extends Operator {
     };
   }
 
-  /** The changed pairs, block by block, so that a row with a million partners needs no room for all of them at once. */
+  /**
+   * The changed pairs, block by block, so that a row with a million partners needs no room for all
+   * of them at once.
+   */
   private final class Pairs implements Iterator<byte[]> {
     private final Iterator<Transition> from;
     private final List<Transition> all;
@@ -218,7 +273,12 @@ final class TableJoin extends Operator {
     private final boolean rightIs;
     private byte[] next;
 
-    Pairs(Iterator<Transition> from, List<Transition> all, Iterator<Transition> rest, boolean matches, StepSize.Step step) {
+    Pairs(
+        Iterator<Transition> from,
+        List<Transition> all,
+        Iterator<Transition> rest,
+        boolean matches,
+        StepSize.Step step) {
       this.from = from;
       this.all = all;
       this.rest = rest;
@@ -237,10 +297,14 @@ final class TableJoin extends Operator {
         leftIs |= matches && transition.is().present();
         ofLeft(transition, out);
       }
-      // A row of the right is alone if no left one was there, which is known when all of them were seen.
+      // A row of the right is alone if no left one was there, which is known when all of them were
+      // seen.
       while (!from.hasNext() && rest.hasNext() && out.size() < ENOUGH) {
         Transition transition = rest.next();
-        Transition lonely = new Transition(leftWas ? StoredRow.NONE : transition.was(), leftIs ? StoredRow.NONE : transition.is());
+        Transition lonely =
+            new Transition(
+                leftWas ? StoredRow.NONE : transition.was(),
+                leftIs ? StoredRow.NONE : transition.is());
         if (right) add(Transition.NEVER, lonely, false, true, step, out);
       }
       return out.isEmpty() ? null : out.build();
@@ -248,12 +312,16 @@ final class TableJoin extends Operator {
 
     private void ofLeft(Transition transition, BlockBuilder out) {
       if (by == By.LEFT) {
-        // The right has one row; when it comes or goes, the result's row changes, rather than one being deleted and another inserted.
+        // The right has one row; when it comes or goes, the result's row changes, rather than one
+        // being deleted and another inserted.
         add(transition, all.isEmpty() ? Transition.NEVER : all.get(0), true, !left, step, out);
         return;
       }
       for (Transition other : all) add(transition, other, true, true, step, out);
-      Transition lonely = new Transition(rightWas ? StoredRow.NONE : transition.was(), rightIs ? StoredRow.NONE : transition.is());
+      Transition lonely =
+          new Transition(
+              rightWas ? StoredRow.NONE : transition.was(),
+              rightIs ? StoredRow.NONE : transition.is());
       if (left) add(lonely, Transition.NEVER, true, false, step, out);
     }
 
@@ -270,12 +338,23 @@ final class TableJoin extends Operator {
     }
   }
 
-  /** The pair as it was and as it is; {@code needLeft} and {@code needRight} say which of the two it can't be without. */
-  private static void add(Transition one, Transition other, boolean needLeft, boolean needRight, StepSize.Step step, BlockBuilder out) {
+  /**
+   * The pair as it was and as it is; {@code needLeft} and {@code needRight} say which of the two it
+   * can't be without.
+   */
+  private static void add(
+      Transition one,
+      Transition other,
+      boolean needLeft,
+      boolean needRight,
+      StepSize.Step step,
+      BlockBuilder out) {
     byte[] before = pair(one.was(), other.was(), needLeft, needRight);
     byte[] after = pair(one.is(), other.is(), needLeft, needRight);
-    // A row's time comes from the rows it is made of, so that what takes it back later can say the same; so a new time is a change.
-    long time = after == null ? Math.max(one.is().time(), other.is().time()) : time(one.is(), other.is());
+    // A row's time comes from the rows it is made of, so that what takes it back later can say the
+    // same; so a new time is a change.
+    long time =
+        after == null ? Math.max(one.is().time(), other.is().time()) : time(one.is(), other.is());
     long beforeTime = time(one.was(), other.was());
     if (Change.same(before, after) && (before == null || time == beforeTime)) return;
     long version = step.version(Math.max(one.is().version(), other.is().version()));
@@ -288,6 +367,8 @@ final class TableJoin extends Operator {
 
   private static byte[] pair(StoredRow one, StoredRow other, boolean needLeft, boolean needRight) {
     boolean none = !one.present() && !other.present();
-    return none || (needLeft && !one.present()) || (needRight && !other.present()) ? null : Pair.of(one.row(), other.row());
+    return none || (needLeft && !one.present()) || (needRight && !other.present())
+        ? null
+        : Pair.of(one.row(), other.row());
   }
 }

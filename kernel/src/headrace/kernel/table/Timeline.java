@@ -12,16 +12,24 @@ import org.apache.spark.sql.streaming.ValueState;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Upserts and deletes -> changes in the order of their times, for what is computed of a table as of a time.
+ * Upserts and deletes -> changes in the order of their times, for readers that look at a table as
+ * of a time.
  *
  * <pre>
- * each upsert:   older than the row that was emitted last: out of date; else it waits
- * each batch:    what waits and is before the watermark, by time; of one time the newest: emit the change from the row before
+ * state: timeline, the last version emitted and the versions that wait ({@link History})
+ *
+ * for each upsert or delete:
+ *   if older than the last version emitted: count it as stale
+ *   else: add it to those that wait
+ * for each version that waits and is before the watermark, in order; of several at one time, the newest:
+ *   emit the change from the last version to it, unless the row is the same
+ * if any still waits: set a timer for the first
  * </pre>
  *
- * <p>All keys wait for the same watermark. So the operators behind this one see every change of a time in the same batch, none out of
- * order, and who reads the log in other batches sees the same. Keeps by key: format, time, version and sequence of what was emitted
- * last, the time since when the row is as it is, the row (length first, -1 for none), and then what waits ({@link History}).
+ * <p>All keys wait for the same watermark. So downstream operators see all changes of a time in the
+ * same batch, in order, however the log is split into batches. Format of the state: format, time,
+ * version and sequence of the version emitted last, the time since when the row has been as it is,
+ * the row (length first, -1 for none), then what waits.
  */
 final class Timeline extends Operator {
   private static final byte FORMAT = 1;
@@ -55,7 +63,8 @@ final class Timeline extends Operator {
   }
 
   @Override
-  public scala.collection.Iterator<byte[]> handleExpiredTimer(byte[] key, TimerValues times, ExpiredTimerInfo timer) {
+  public scala.collection.Iterator<byte[]> handleExpiredTimer(
+      byte[] key, TimerValues times, ExpiredTimerInfo timer) {
     read();
     return CollectionConverters.asScala(release(times));
   }
@@ -66,7 +75,15 @@ final class Timeline extends Operator {
       byte[] before = last.row();
       last = version;
       if (Change.same(before, version.row())) continue;
-      out.add(new Change(OUT, version.time(), before == null ? 0 : since, version.version(), version.time(), before, version.row()));
+      out.add(
+          new Change(
+              OUT,
+              version.time(),
+              before == null ? 0 : since,
+              version.version(),
+              version.time(),
+              before,
+              version.row()));
       since = version.time();
     }
     if (!waiting.isEmpty()) getHandle().registerTimer(Math.floorDiv(waiting.firstTime(), 1000) + 1);
@@ -99,7 +116,11 @@ final class Timeline extends Operator {
     byte[] rest = waiting.write();
     byte[] row = last.row();
     ByteBuffer out = ByteBuffer.allocate(HEAD + (row == null ? 0 : row.length) + rest.length);
-    out.put(FORMAT).putLong(last.time()).putLong(last.version()).putLong(last.sequence()).putLong(since);
+    out.put(FORMAT)
+        .putLong(last.time())
+        .putLong(last.version())
+        .putLong(last.sequence())
+        .putLong(since);
     out.putInt(row == null ? -1 : row.length);
     if (row != null) out.put(row);
     return out.put(rest).array();

@@ -7,7 +7,10 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import scala.PartialFunction;
 import scala.runtime.AbstractPartialFunction;
 
-/** Each time a batch is planned, tells the gates of the plan its watermark, and the tallies whose account they keep. */
+/**
+ * Each time a batch is planned, replaces the gates of the plan by ones with its watermark, and the
+ * tallies by ones with its account.
+ */
 public final class AtBatch extends Rule<LogicalPlan> {
   @Override
   public LogicalPlan apply(LogicalPlan plan) {

@@ -17,8 +17,17 @@ import org.apache.spark.util.LongAccumulator;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Which rows are too late. In a plan a gate is a literal that knows nothing; {@link AtBatch} puts one in its place that knows the batch's
- * watermark, by which Spark's own operators drop rows too. Because it is an object, generated code stays the same from batch to batch.
+ * A predicate that drops late rows, by the watermark that Spark's own operators use.
+ *
+ * <pre>
+ * planning a batch ({@link AtBatch}): replace each gate by one with the batch's watermark and a counter
+ * for each row: end &gt; watermark: pass
+ *               else, if fails: fail the query with {@link LateException}
+ *               else: count it, and drop it
+ * </pre>
+ *
+ * <p>In an analyzed plan a gate is an object in a literal, without a watermark. Because it stays an
+ * object, the generated code is the same for every batch.
  */
 public final class Gate implements Serializable {
   private static final long NEVER = Long.MIN_VALUE;
@@ -38,7 +47,10 @@ public final class Gate implements Serializable {
     this.late = late;
   }
 
-  /** Whether what ends then (microseconds) is still open. What is not is counted, or fails the query. */
+  /**
+   * Whether what ends then (microseconds) is still open. What is not is counted, or fails the
+   * query.
+   */
   public static Column open(Column end, boolean fails) {
     return call(new Gate(fails, true, false, NEVER, null), "passes", DataTypes.BooleanType, end);
   }
@@ -48,7 +60,7 @@ public final class Gate implements Serializable {
     return call(new Gate(false, false, false, NEVER, null), "closed", DataTypes.LongType);
   }
 
-  /** How many were late in a batch; asked once. */
+  /** How many rows were late in a batch; removes the count. */
   public static long late(String run, long batch) {
     LongAccumulator count = COUNTS.remove(run + " " + batch);
     return count == null ? 0 : count.value();
@@ -60,7 +72,9 @@ public final class Gate implements Serializable {
             new Literal(gate, new ObjectType(Gate.class)),
             method,
             type,
-            CollectionConverters.asScala(Arrays.stream(arguments).map(ExpressionUtils::expression).toList()).toSeq(),
+            CollectionConverters.asScala(
+                    Arrays.stream(arguments).map(ExpressionUtils::expression).toList())
+                .toSeq(),
             CollectionConverters.asScala(java.util.List.<AbstractDataType>of()).toSeq(),
             false,
             false,
@@ -68,13 +82,19 @@ public final class Gate implements Serializable {
   }
 
   static boolean isUnknown(Expression expression) {
-    return expression instanceof Literal literal && literal.value() instanceof Gate gate && !gate.known;
+    return expression instanceof Literal literal
+        && literal.value() instanceof Gate gate
+        && !gate.known;
   }
 
   static Expression known(Expression gate, Moment moment) {
     Gate of = (Gate) ((Literal) gate).value();
-    LongAccumulator late = of.counts ? COUNTS.computeIfAbsent(moment.run() + " " + moment.batch(), moment::counter) : null;
-    return new Literal(new Gate(of.fails, of.counts, true, moment.watermark(), late), new ObjectType(Gate.class));
+    LongAccumulator late =
+        of.counts
+            ? COUNTS.computeIfAbsent(moment.run() + " " + moment.batch(), moment::counter)
+            : null;
+    return new Literal(
+        new Gate(of.fails, of.counts, true, moment.watermark(), late), new ObjectType(Gate.class));
   }
 
   public boolean passes(long end) {

@@ -8,7 +8,10 @@ import org.apache.spark.sql.execution.streaming.runtime.StreamExecution;
 import org.apache.spark.util.LongAccumulator;
 import scala.Option;
 
-/** The batch that is being planned in this thread: its run, its number, and the watermark (microseconds) below which rows are late. */
+/**
+ * The batch that is being planned in this thread: its run, its number, and the watermark
+ * (microseconds) below which rows are late.
+ */
 record Moment(SparkSession session, String run, long batch, long watermark) {
   /** Null outside of a stream. */
   static Moment now() {
@@ -16,14 +19,22 @@ record Moment(SparkSession session, String run, long batch, long watermark) {
     String id = session.sparkContext().getLocalProperty("sql.streaming.queryId");
     if (id == null) return null;
     StreamExecution query =
-        ((org.apache.spark.sql.classic.SparkSession) session).sharedState().activeStreamingQueries().get(UUID.fromString(id));
+        ((org.apache.spark.sql.classic.SparkSession) session)
+            .sharedState()
+            .activeStreamingQueries()
+            .get(UUID.fromString(id));
     if (query == null) return null;
     IncrementalExecution batch = query.lastExecution();
     if (batch == null) return null;
-    // As Spark: rows are late by the watermark of the batch before; the batch's own closes windows when its rows are in.
+    // As Spark: rows are late by the watermark of the batch before; the batch's own closes windows
+    // when its rows are in.
     Option<OffsetSeqMetadataBase> before = batch.prevOffsetSeqMetadata();
     long millis = before.isDefined() ? before.get().batchWatermarkMs() : 0;
-    return new Moment(session, query.runId().toString(), batch.currentBatchId(), millis == 0 ? Long.MIN_VALUE : millis * 1000);
+    return new Moment(
+        session,
+        query.runId().toString(),
+        batch.currentBatchId(),
+        millis == 0 ? Long.MIN_VALUE : millis * 1000);
   }
 
   LongAccumulator counter(String name) {

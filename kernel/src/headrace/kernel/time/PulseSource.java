@@ -15,7 +15,10 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** {@code format("headrace.kernel.time.PulseSource")}: a time now and then, when {@link Pulses} is told one; option {@code name}. */
+/**
+ * {@code format("headrace.kernel.time.PulseSource")}: a time now and then, when {@link Pulses}
+ * receives one; option {@code name}.
+ */
 public final class PulseSource implements TableProvider {
   static final StructType SCHEMA = new StructType().add("advance", DataTypes.TimestampType);
 
@@ -25,7 +28,8 @@ public final class PulseSource implements TableProvider {
   }
 
   @Override
-  public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
+  public Table getTable(
+      StructType schema, Transform[] partitioning, Map<String, String> properties) {
     return new PulseTable();
   }
 

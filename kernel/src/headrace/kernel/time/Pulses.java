@@ -13,10 +13,12 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 
 /**
- * Times, each later than the one before. The offset is the time itself (microseconds), so that a batch can be read again.
+ * Times, each later than the one before. The offset is the time itself (microseconds), so that a
+ * batch can be read again.
  *
- * <p>A run up to now has none of its own: it does not wait for silence. It must be able to say so, because Spark puts all of such a run
- * into one batch, with none after it to close windows, as soon as one source has never heard of it.
+ * <p>A run up to now has none of its own: it does not wait for silence. It must be able to say so,
+ * because Spark puts all of such a run into one batch, with none after it to close windows, as soon
+ * as one source has never heard of it.
  */
 public final class Pulses implements MicroBatchStream, SupportsTriggerAvailableNow {
   private static final Map<String, Long> TIMES = new ConcurrentHashMap<>();
@@ -35,7 +37,7 @@ public final class Pulses implements MicroBatchStream, SupportsTriggerAvailableN
     TIMES.merge(name, time, Math::max);
   }
 
-  /** How far time has come, as far as the query that runs knows; 0 if it was never told. */
+  /** How far time has come, as far as the query that runs knows; 0 before the first pulse. */
   public static long last(String name) {
     return TIMES.getOrDefault(name, 0L);
   }
@@ -62,7 +64,8 @@ public final class Pulses implements MicroBatchStream, SupportsTriggerAvailableN
 
   @Override
   public Offset latestOffset() {
-    throw new UnsupportedOperationException("Spark asks latestOffset(start, limit) of a source with admission control");
+    throw new UnsupportedOperationException(
+        "Spark asks latestOffset(start, limit) of a source with admission control");
   }
 
   @Override
@@ -85,7 +88,9 @@ public final class Pulses implements MicroBatchStream, SupportsTriggerAvailableN
   @Override
   public InputPartition[] planInputPartitions(Offset start, Offset end) {
     long time = ((PulseOffset) end).time;
-    return time > ((PulseOffset) start).time ? new InputPartition[] {new Pulse(time)} : new InputPartition[0];
+    return time > ((PulseOffset) start).time
+        ? new InputPartition[] {new Pulse(time)}
+        : new InputPartition[0];
   }
 
   @Override

@@ -29,8 +29,9 @@ import org.apache.spark.sql.types.StructType;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Aggregate expressions, taken apart: the calls of aggregate functions in them, the arguments of these over a frame's columns, and what
- * is left to compute of their results. Spark reads the expressions, and its own functions compute them: so all of them can be called.
+ * Aggregate expressions, taken apart: the calls of aggregate functions in them, the arguments of
+ * these over a frame's columns, and what is left to compute of their results. Spark reads the
+ * expressions, and its own functions compute them: so all of them can be called.
  *
  * <p>What is called twice is computed once, and so is what is an argument twice.
  */
@@ -46,13 +47,20 @@ public final class Aggregates {
 
   private Aggregates() {}
 
-  /** Over the columns of a frame; refuses, with an IllegalArgumentException, what a buffer for each window can't hold. */
+  /**
+   * Over the columns of a frame; refuses, with an IllegalArgumentException, what a buffer for each
+   * window can't hold.
+   */
   public static Aggregates of(Dataset<Row> frame, Column[] expressions) {
     Aggregates aggregates = new Aggregates();
-    Dataset<Row> aggregated = frame.groupBy().agg(expressions[0], Arrays.copyOfRange(expressions, 1, expressions.length));
-    Aggregate plan = (Aggregate) ((org.apache.spark.sql.classic.Dataset<Row>) aggregated).queryExecution().analyzed();
+    Dataset<Row> aggregated =
+        frame.groupBy().agg(expressions[0], Arrays.copyOfRange(expressions, 1, expressions.length));
+    Aggregate plan =
+        (Aggregate)
+            ((org.apache.spark.sql.classic.Dataset<Row>) aggregated).queryExecution().analyzed();
     for (NamedExpression named : CollectionConverters.asJava(plan.aggregateExpressions())) {
-      Expression rest = aggregates.without(named instanceof Alias alias ? alias.child() : (Expression) named);
+      Expression rest =
+          aggregates.without(named instanceof Alias alias ? alias.child() : (Expression) named);
       aggregates.results.add(ExpressionUtils.column(rest));
     }
     if (aggregates.arguments.isEmpty()) aggregates.place(new Literal(0, DataTypes.IntegerType));
@@ -72,7 +80,8 @@ public final class Aggregates {
   /** The type of the row of results. */
   public StructType type() {
     StructType type = new StructType();
-    for (int i = 0; i < functions.size(); i++) type = type.add(RESULT + i, functions.get(i).dataType());
+    for (int i = 0; i < functions.size(); i++)
+      type = type.add(RESULT + i, functions.get(i).dataType());
     return type;
   }
 
@@ -85,9 +94,11 @@ public final class Aggregates {
 
   /** The expression with each call replaced by the column of its result. */
   private Expression without(Expression expression) {
-    if (expression instanceof AggregateExpression call) return UnresolvedAttribute.quoted(RESULT + index(call));
+    if (expression instanceof AggregateExpression call)
+      return UnresolvedAttribute.quoted(RESULT + index(call));
     List<Expression> children = new ArrayList<>();
-    for (Expression child : CollectionConverters.asJava(expression.children())) children.add(without(child));
+    for (Expression child : CollectionConverters.asJava(expression.children()))
+      children.add(without(child));
     return with(expression, children);
   }
 
@@ -105,18 +116,25 @@ public final class Aggregates {
     Expression function = call.aggregateFunction();
     while (function instanceof RuntimeReplaceable other) function = other.replacement();
     if (!(function instanceof DeclarativeAggregate) && !(function instanceof ImperativeAggregate)) {
-      throw refused(call, "only functions that are Spark's own, or written in Java or Scala, can be computed there");
+      throw refused(
+          call,
+          "only functions that are Spark's own, or written in Java or Scala, can be computed"
+              + " there");
     }
     return (AggregateFunction) overArguments(function);
   }
 
   private Expression overArguments(Expression parent) {
     List<Expression> children = new ArrayList<>();
-    for (Expression child : CollectionConverters.asJava(parent.children())) children.add(argument(child));
+    for (Expression child : CollectionConverters.asJava(parent.children()))
+      children.add(argument(child));
     return with(parent, children);
   }
 
-  /** A constant stays in the call, where some functions look for it; anything else becomes a column of the row of arguments. */
+  /**
+   * A constant stays in the call, where some functions look for it; anything else becomes a column
+   * of the row of arguments.
+   */
   private Expression argument(Expression value) {
     if (value instanceof SortOrder) return overArguments(value);
     if (value instanceof Literal) return value;
@@ -126,7 +144,9 @@ public final class Aggregates {
 
   /** Not the current time, nor what only Spark's optimizer can make sense of. */
   private static boolean isConstant(Expression value) {
-    return value.foldable() && !value.containsPattern(TreePattern.CURRENT_LIKE()) && !value.containsPattern(TreePattern.RUNTIME_REPLACEABLE());
+    return value.foldable()
+        && !value.containsPattern(TreePattern.CURRENT_LIKE())
+        && !value.containsPattern(TreePattern.RUNTIME_REPLACEABLE());
   }
 
   private int place(Expression value) {
@@ -142,6 +162,7 @@ public final class Aggregates {
   }
 
   private static IllegalArgumentException refused(AggregateExpression call, String reason) {
-    return new IllegalArgumentException(call.sql() + " can't be computed in these windows: " + reason);
+    return new IllegalArgumentException(
+        call.sql() + " can't be computed in these windows: " + reason);
   }
 }

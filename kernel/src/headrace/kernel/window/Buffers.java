@@ -29,13 +29,18 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * What Spark's aggregate functions keep while they see rows: a buffer is one row, with some columns for each function.
+ * What Spark's aggregate functions keep while they see rows: a buffer is one row, with some columns
+ * for each function.
  *
- * <p>Follows Spark's AggregationIterator. Of a declarative function there are expressions over the buffer's columns, which become
- * generated code; an imperative one does it all itself, and a typed one has an object in its only column.
+ * <p>Follows Spark's AggregationIterator. Of a declarative function there are expressions over the
+ * buffer's columns, which become generated code; an imperative one does it all itself, and a typed
+ * one has an object in its only column.
  */
 final class Buffers {
-  /** An imperative function, its place among all, and where the condition of its FILTER is, -1 for none. */
+  /**
+   * An imperative function, its place among all, and where the condition of its FILTER is, -1 for
+   * none.
+   */
   private record Imperative(ImperativeAggregate function, int index, int filter) {
     boolean takes(InternalRow arguments) {
       return filter < 0 || (!arguments.isNullAt(filter) && arguments.getBoolean(filter));
@@ -45,6 +50,7 @@ final class Buffers {
   private final List<Imperative> imperatives = new ArrayList<>();
   private final DataType[] types;
   private final Seq<DataType> columns;
+
   /** The typed function that has an object in this column, or null. */
   private final TypedImperativeAggregate<Object>[] objects;
 
@@ -101,7 +107,8 @@ final class Buffers {
     int offset = 0;
     for (int i = 0; i < all.length; i++) {
       if (all[i] instanceof ImperativeAggregate function) {
-        ImperativeAggregate placed = function.withNewMutableAggBufferOffset(offset).withNewInputAggBufferOffset(offset);
+        ImperativeAggregate placed =
+            function.withNewMutableAggBufferOffset(offset).withNewInputAggBufferOffset(offset);
         imperatives.add(new Imperative(placed, i, functions.filters()[i]));
         all[i] = placed;
       }
@@ -114,24 +121,29 @@ final class Buffers {
   private TypedImperativeAggregate<Object>[] objects() {
     TypedImperativeAggregate<Object>[] objects = new TypedImperativeAggregate[types.length];
     for (Imperative imperative : imperatives) {
-      if (imperative.function instanceof TypedImperativeAggregate typed) objects[typed.mutableAggBufferOffset()] = typed;
+      if (imperative.function instanceof TypedImperativeAggregate typed)
+        objects[typed.mutableAggBufferOffset()] = typed;
     }
     return objects;
   }
 
-  private static List<Attribute> attributes(AggregateFunction[] all, Function<AggregateFunction, Seq<AttributeReference>> which) {
+  private static List<Attribute> attributes(
+      AggregateFunction[] all, Function<AggregateFunction, Seq<AttributeReference>> which) {
     List<Attribute> attributes = new ArrayList<>();
-    for (AggregateFunction function : all) attributes.addAll(CollectionConverters.asJava(which.apply(function)));
+    for (AggregateFunction function : all)
+      attributes.addAll(CollectionConverters.asJava(which.apply(function)));
     return attributes;
   }
 
   /** Arguments are found by their place. */
   private static Attribute unnamed(DataType type) {
-    return new AttributeReference("", type, true, Metadata.empty(), NamedExpression.newExprId(), scala(List.of()));
+    return new AttributeReference(
+        "", type, true, Metadata.empty(), NamedExpression.newExprId(), scala(List.of()));
   }
 
   private static List<Expression> filtered(DeclarativeAggregate function, int filter) {
-    List<Expression> updates = new ArrayList<>(CollectionConverters.asJava(function.updateExpressions()));
+    List<Expression> updates =
+        new ArrayList<>(CollectionConverters.asJava(function.updateExpressions()));
     if (filter < 0) return updates;
     Expression condition = new BoundReference(filter, DataTypes.BooleanType, true);
     for (int i = 0; i < updates.size(); i++) {
@@ -159,11 +171,15 @@ final class Buffers {
     }
   }
 
-  /** Adds what another buffer has seen, as if it came after what this one has. The other one is of no use then. */
+  /**
+   * Adds what another buffer has seen, as if it came after what this one has. The other one is of
+   * no use then.
+   */
   void merge(InternalRow buffer, InternalRow other) {
     merge.target(buffer).apply(joined.apply(buffer, other));
     for (Imperative imperative : imperatives) {
-      if (imperative.function instanceof TypedImperativeAggregate<?> typed) typed.mergeBuffersObjects(buffer, other);
+      if (imperative.function instanceof TypedImperativeAggregate<?> typed)
+        typed.mergeBuffersObjects(buffer, other);
       else imperative.function.merge(buffer, other);
     }
   }
@@ -171,7 +187,8 @@ final class Buffers {
   /** The row of results; it is the same one each time. */
   InternalRow evaluate(InternalRow buffer) {
     evaluate.target(results).apply(buffer);
-    for (Imperative imperative : imperatives) set(results, imperative.index, imperative.function.eval(buffer));
+    for (Imperative imperative : imperatives)
+      set(results, imperative.index, imperative.function.eval(buffer));
     return results;
   }
 

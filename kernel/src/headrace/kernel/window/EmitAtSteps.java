@@ -6,9 +6,18 @@ import java.util.List;
 import java.util.PriorityQueue;
 
 /**
- * Emits cumulating windows, each once, at its end: what has come so far in its period.
+ * Emits cumulating windows, each once, at its end: the events of its period so far.
  *
- * <p>Only the period is kept. An event waits until the step it is in is over, so that a step has what came before its end and no more.
+ * <pre>
+ * all events wait
+ * for each end of a step up to the watermark, in order:
+ *   add the waiting events before it to the period
+ *   emit each open period, cut off at this end
+ *   remove the periods that end here
+ * </pre>
+ *
+ * <p>The state holds one buffer per period. An event waits until its step is over, so that a step
+ * holds the events before its end and no others.
  */
 record EmitAtSteps(Cumulating frames) implements EmitPolicy {
   @Override
@@ -21,7 +30,7 @@ record EmitAtSteps(Cumulating frames) implements EmitPolicy {
     }
   }
 
-  /** When the next step ends that has something to tell. */
+  /** The end of the next step that has a result. */
   private long next(KeyState known) {
     Event first = known.waiting().peek();
     if (!known.open().isEmpty()) return frames.nextEnd(known.passed());
@@ -33,7 +42,8 @@ record EmitAtSteps(Cumulating frames) implements EmitPolicy {
     OpenWindows open = known.open();
     PriorityQueue<Event> waiting = known.waiting();
     while (!waiting.isEmpty() && waiting.peek().time() < end) open.add(waiting.poll());
-    for (Window period : open.all()) out.emit(period, new Span(period.span().start(), Math.min(end, period.span().end())));
+    for (Window period : open.all())
+      out.emit(period, new Span(period.span().start(), Math.min(end, period.span().end())));
     open.takeEnded(end);
     known.passed(end);
   }

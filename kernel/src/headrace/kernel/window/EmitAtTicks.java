@@ -8,11 +8,21 @@ import java.util.List;
 import java.util.PriorityQueue;
 
 /**
- * Emits the open windows as they were at each tick that the watermark passes, and each one at its end.
+ * Emits the open windows as of each tick that the watermark passes, and each window at its end.
  *
- * <p>These are the moments. An event waits until a moment after it is passed: so what is emitted of a moment does not depend on what came
- * early. A key is known from the time of its first event. From then on windows without events are emitted too, until one of them ends and
- * there is nothing else; sessions always have events.
+ * <pre>
+ * all events wait
+ * for each tick and each end of a window up to the watermark, in order:
+ *   add the waiting events before it to their windows
+ *   delete the sessions that were merged into others
+ *   emit the windows that end here, as final, and remove them
+ *   if it is a tick: emit the windows that are open
+ *   if a window without events has ended and none with events is open: delete what was emitted of open windows; forget the key
+ * </pre>
+ *
+ * <p>An event waits until the watermark has passed a tick or an end after it, so results do not
+ * depend on events that arrived early. From the time of a key's first event, windows without events
+ * are emitted too, until such a window ends and no other has events. Sessions always have events.
  */
 record EmitAtTicks(Frames frames, long tick) implements EmitPolicy {
   EmitAtTicks {
@@ -63,7 +73,8 @@ record EmitAtTicks(Frames frames, long tick) implements EmitPolicy {
     }
     for (Window window : open.takeGone()) out.delete(window, moment);
     boolean idle = false;
-    boolean goesOn = frames instanceof Session && !waiting.isEmpty() && waiting.peek().time() == moment;
+    boolean goesOn =
+        frames instanceof Session && !waiting.isEmpty() && waiting.peek().time() == moment;
     for (Window window : goesOn ? List.<Window>of() : open.takeEnded(moment)) {
       out.emit(window, window.span().end(), true);
       idle |= !window.hasEvents();
@@ -72,11 +83,12 @@ record EmitAtTicks(Frames frames, long tick) implements EmitPolicy {
       for (Window window : open.all()) out.emit(window, moment, false);
     }
     known.passed(Math.max(moment, known.passed()));
-    // Whatever waits is of a later time: what has come early makes no difference to what is emitted of a moment.
+    // Whatever waits is of a later time: what has come early makes no difference to what is emitted
+    // of a moment.
     if (idle && !open.hasEvents()) forget(known, moment, out);
   }
 
-  /** What was emitted of windows that have not ended, and have no events, is taken back. */
+  /** Retracts what was emitted of open windows without events. */
   private static void forget(KeyState known, long moment, Emitter out) {
     for (Window window : known.open().all()) out.delete(window, moment);
     known.forget();

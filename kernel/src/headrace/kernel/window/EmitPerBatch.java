@@ -2,7 +2,18 @@ package headrace.kernel.window;
 
 import java.util.List;
 
-/** Emits the windows that a batch brought events of, or those that end, or both. The time of a row is its window's last microsecond. */
+/**
+ * Emits the windows that a batch changed ({@code updates}), those that end ({@code ends}), or both.
+ *
+ * <pre>
+ * add all events to their windows
+ * delete the sessions that were merged into others
+ * if updates: emit each open window that has a new event
+ * for each window whose end the watermark has passed: remove it; if ends: emit it as final
+ * </pre>
+ *
+ * <p>The time of a result is its window's last microsecond.
+ */
 record EmitPerBatch(boolean updates, boolean ends) implements EmitPolicy {
   @Override
   public long run(KeyState known, List<Event> events, long watermark, Emitter out) {

@@ -7,6 +7,9 @@ import java.util.List;
 sealed interface EmitPolicy extends Serializable permits EmitPerBatch, EmitAtSteps, EmitAtTicks {
   long NEVER = Long.MAX_VALUE;
 
-  /** Adds events, then emits what is to be emitted up to the watermark. Returns when there is more to do, by the events' clock. */
+  /**
+   * Adds events, then emits what is to be emitted up to the watermark. Returns when there is more
+   * to do, by the events' clock.
+   */
   long run(KeyState known, List<Event> events, long watermark, Emitter out);
 }

@@ -26,7 +26,15 @@ final class Emitter {
 
   /** Emits the part of a window up to now, for good. */
   void emit(Window window, Span part) {
-    put(new Change(Operator.OUT, part.end() - 1, 0, part.end() - 1, 0, null, Pair.of(key, window.row(part))));
+    put(
+        new Change(
+            Operator.OUT,
+            part.end() - 1,
+            0,
+            part.end() - 1,
+            0,
+            null,
+            Pair.of(key, window.row(part))));
   }
 
   /** That a window that was emitted is no more. */

@@ -9,7 +9,10 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.PriorityQueue;
 
-/** What is kept of a key: format, its timer, the last moment it was emitted of, its open windows, and the events that wait. */
+/**
+ * The state of a key: format, its timer, the last moment it was emitted of, its open windows, and
+ * the events that wait.
+ */
 final class KeyState {
   static final long NONE = Long.MIN_VALUE;
   private static final byte FORMAT = 1;
@@ -58,12 +61,14 @@ final class KeyState {
 
   void read(byte[] bytes) {
     if (bytes[0] != FORMAT) throw new StateFormatException(bytes[0], FORMAT);
-    try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes, 1, bytes.length))) {
+    try (DataInputStream in =
+        new DataInputStream(new ByteArrayInputStream(bytes, 1, bytes.length))) {
       timer = in.readLong();
       passed = in.readLong();
       open.read(in);
       for (int left = in.readInt(); left > 0; left--) {
-        waiting.add(new Event(in.readLong(), in.readLong(), in.readLong(), in.readNBytes(in.readInt())));
+        waiting.add(
+            new Event(in.readLong(), in.readLong(), in.readLong(), in.readNBytes(in.readInt())));
       }
     } catch (IOException e) {
       throw new UncheckedIOException(e);

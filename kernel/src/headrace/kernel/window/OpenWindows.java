@@ -11,7 +11,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The open windows of a key. In every kind of frame those that start earlier also end earlier, or with the others. */
+/**
+ * The open windows of a key. In every kind of frame those that start earlier also end earlier, or
+ * with the others.
+ */
 final class OpenWindows {
   private final Frames frames;
   private final Results results;
@@ -32,7 +35,10 @@ final class OpenWindows {
     }
   }
 
-  /** Makes one session of an event and those it is in or close to: at most one before it and one after it. */
+  /**
+   * Makes one session of an event and those it is in or close to: at most one before it and one
+   * after it.
+   */
   private void join(Event event, Span alone) {
     Span latest = new Span(event.time(), Long.MAX_VALUE);
     Map.Entry<Span, Window> before = windows.floorEntry(latest);

@@ -8,9 +8,14 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
-/** The buffers of windows, and the rows that are emitted of these: start, end, whether it is final, and the functions' results. */
+/**
+ * The buffers of windows, and the rows that are emitted of these: start, end, whether it is final,
+ * and the functions' results.
+ */
 final class Results {
-  private static final DataType[] HEAD = {DataTypes.LongType, DataTypes.LongType, DataTypes.BooleanType};
+  private static final DataType[] HEAD = {
+    DataTypes.LongType, DataTypes.LongType, DataTypes.BooleanType
+  };
 
   private final Buffers buffers;
   private final int arguments;

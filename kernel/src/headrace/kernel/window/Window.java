@@ -8,10 +8,11 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
- * A window of a key, while it is open: how many events it has, what the functions keep of them, and what was emitted of it.
+ * A window of a key, while it is open: how many events it has, what the functions keep of them, and
+ * what was emitted of it.
  *
- * <p>Its buffer is unpacked when it is needed. The row that was emitted is kept only if the window has changed since; else it can be made
- * again of the buffer.
+ * <p>Its buffer is unpacked when it is needed. The row that was emitted is stored only if the
+ * window has changed since; else it can be made again of the buffer.
  */
 final class Window {
   private static final long NEVER = Long.MIN_VALUE;
@@ -116,7 +117,10 @@ final class Window {
     if (buffer == null) buffer = results.buffers().read(packed);
   }
 
-  /** Start, end, number of events, when it was emitted, that row if it is not of this buffer, the buffer. */
+  /**
+   * Start, end, number of events, when it was emitted, that row if it is not of this buffer, the
+   * buffer.
+   */
   void write(DataOutputStream out) throws IOException {
     out.writeLong(span.start());
     out.writeLong(span.end());

@@ -14,11 +14,25 @@ import org.apache.spark.sql.streaming.ValueState;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Aggregates the events of a key in windows of event time. An event's row is its arguments ({@link Aggregates}).
+ * Aggregates the events of a key in windows of event time. The row of an event holds the arguments
+ * ({@link Aggregates}).
  *
- * <p>A window closes when the watermark passes its end; the rows of a batch come first. The functions see the events of a batch in the
- * order of time, after all that came in earlier batches: that is the order of first, last and collect_list. Keeps what is {@link KeyState} of a
- * key. The result is a {@link headrace.kernel.block.Pair} of the key and a row: start, end, whether it is final, results.
+ * <pre>
+ * state: windows, open windows with their buffers, events that wait, the timer ({@link KeyState})
+ *
+ * drop events whose windows are all closed; count each closed window of an event as late
+ * run the {@link EmitPolicy}:
+ *   add events to their open windows; sessions that overlap merge
+ *   emit and retract as the policy says
+ *   remove windows whose end the watermark has passed
+ * if a window is open or an event waits: set a timer for the next time due, store the state
+ * else: clear the state
+ * </pre>
+ *
+ * <p>The rows of a batch come before the close of its windows. Functions see the events of a batch
+ * in the order of their times, after all events of earlier batches: that is the order of first,
+ * last and collect_list. The result is a {@link headrace.kernel.block.Pair} of the key and a row:
+ * start, end, whether it is final, results.
  */
 public final class WindowAggregate extends Operator {
   private final Functions functions;
@@ -51,7 +65,8 @@ public final class WindowAggregate extends Operator {
     List<Event> events = Event.of(input.left());
     int late = events.stream().mapToInt(this::missed).sum();
     // An event that is in no window, or came too late for all of them, is as if it had not come.
-    if (late > 0 || frames.gaps()) events.removeIf(event -> missed(event) == frames.windowsOf(event.time()).size());
+    if (late > 0 || frames.gaps())
+      events.removeIf(event -> missed(event) == frames.windowsOf(event.time()).size());
     return with(run(key, events, times.getCurrentWatermarkInMs()), LATE, late);
   }
 
@@ -59,17 +74,25 @@ public final class WindowAggregate extends Operator {
   private int missed(Event event) {
     // The usual case, without looking at the windows: none of them can have ended before it.
     if (event.time() >= event.closed()) return 0;
-    return (int) frames.windowsOf(event.time()).stream().filter(window -> window.end() <= event.closed()).count();
+    return (int)
+        frames.windowsOf(event.time()).stream()
+            .filter(window -> window.end() <= event.closed())
+            .count();
   }
 
   @Override
-  public scala.collection.Iterator<byte[]> handleExpiredTimer(byte[] key, TimerValues times, ExpiredTimerInfo timer) {
-    return CollectionConverters.asScala(run(Key.row(key), List.of(), times.getCurrentWatermarkInMs()));
+  public scala.collection.Iterator<byte[]> handleExpiredTimer(
+      byte[] key, TimerValues times, ExpiredTimerInfo timer) {
+    return CollectionConverters.asScala(
+        run(Key.row(key), List.of(), times.getCurrentWatermarkInMs()));
   }
 
   private Iterator<byte[]> run(byte[] key, List<Event> events, long millis) {
     byte[] kept = state.get();
-    KeyState known = new KeyState(new OpenWindows(policy instanceof EmitAtSteps steps ? steps.frames().periods() : frames, results));
+    KeyState known =
+        new KeyState(
+            new OpenWindows(
+                policy instanceof EmitAtSteps steps ? steps.frames().periods() : frames, results));
     if (kept != null) known.read(kept);
     Emitter out = new Emitter(key);
     // A timer that fires after the rows of its batch have done its work.
@@ -84,7 +107,10 @@ public final class WindowAggregate extends Operator {
     return out.blocks();
   }
 
-  /** Sees that a timer wakes the key when it is due. One that comes earlier is left as it is: it will set the next. */
+  /**
+   * Sees that a timer wakes the key when it is due. One that comes earlier is left as it is: it
+   * will set the next.
+   */
   private void wake(KeyState known, long due, long now) {
     // Spark fires a timer when the watermark has reached it.
     long millis = -Math.floorDiv(-due, 1000L);

@@ -32,7 +32,14 @@ class BlockTest {
 
   private static Change change(Random chance) {
     byte side = (byte) chance.nextInt(2);
-    return new Change(side, number(chance), number(chance), number(chance), number(chance), row(chance), row(chance));
+    return new Change(
+        side,
+        number(chance),
+        number(chance),
+        number(chance),
+        number(chance),
+        row(chance),
+        row(chance));
   }
 
   private static void assertSame(Change expected, Change found) {
@@ -47,18 +54,20 @@ class BlockTest {
 
   @Test
   void whatWasWrittenIsRead() {
-    Chance.times(300, chance -> {
-      List<Change> changes = new ArrayList<>();
-      for (int left = chance.nextInt(20); left > 0; left--) changes.add(change(chance));
-      BlockBuilder builder = new BlockBuilder(chance.nextInt(100));
-      for (Change change : changes) builder.add(change);
-      assertEquals(changes.isEmpty(), builder.isEmpty());
-      byte[] bytes = builder.build();
-      assertEquals(builder.size(), bytes.length);
-      List<Change> read = Driven.changes(List.of(bytes));
-      assertEquals(changes.size(), read.size());
-      for (int i = 0; i < read.size(); i++) assertSame(changes.get(i), read.get(i));
-    });
+    Chance.times(
+        300,
+        chance -> {
+          List<Change> changes = new ArrayList<>();
+          for (int left = chance.nextInt(20); left > 0; left--) changes.add(change(chance));
+          BlockBuilder builder = new BlockBuilder(chance.nextInt(100));
+          for (Change change : changes) builder.add(change);
+          assertEquals(changes.isEmpty(), builder.isEmpty());
+          byte[] bytes = builder.build();
+          assertEquals(builder.size(), bytes.length);
+          List<Change> read = Driven.changes(List.of(bytes));
+          assertEquals(changes.size(), read.size());
+          for (int i = 0; i < read.size(); i++) assertSame(changes.get(i), read.get(i));
+        });
   }
 
   @Test
@@ -108,7 +117,8 @@ class BlockTest {
       for (int i = 0; i < 8; i++) Platform.putByte(null, memory + i, (byte) i);
       byte[] heap = {10, 11, 12, 13};
       BlockBuilder builder = new BlockBuilder(0);
-      builder.add((byte) 0, 1, 2, 3, 4, null, memory + 2, 3, heap, Platform.BYTE_ARRAY_OFFSET + 1, 2);
+      builder.add(
+          (byte) 0, 1, 2, 3, 4, null, memory + 2, 3, heap, Platform.BYTE_ARRAY_OFFSET + 1, 2);
       Change change = Driven.changes(List.of(builder.build())).get(0);
       assertArrayEquals(new byte[] {2, 3, 4}, change.before());
       assertArrayEquals(new byte[] {11, 12}, change.after());
@@ -123,28 +133,32 @@ class BlockTest {
     long start = Platform.BYTE_ARRAY_OFFSET;
     byte[] row = {};
     BlockBuilder builder = new BlockBuilder(64);
-    assertThrows(ArithmeticException.class, () -> builder.add((byte) 0, 1, 2, 3, 4, row, start, large, row, start, large));
+    assertThrows(
+        ArithmeticException.class,
+        () -> builder.add((byte) 0, 1, 2, 3, 4, row, start, large, row, start, large));
     assertTrue(builder.isEmpty());
   }
 
   @Test
   void anEventIsCopiedAsTheRowBefore() {
-    Chance.times(100, chance -> {
-      BlockBuilder in = new BlockBuilder(0);
-      in.add(change(chance));
-      in.add(change(chance));
-      Block block = new Block(in.build());
-      BlockBuilder out = new BlockBuilder(0);
-      List<Change> expected = new ArrayList<>();
-      while (block.next()) {
-        byte[] after = row(chance);
-        block.copyAfterAsBefore(out, (byte) 1, 5, 6, after);
-        expected.add(new Change((byte) 1, 5, 0, 6, block.sequence(), block.after(), after));
-      }
-      List<Change> found = Driven.changes(List.of(out.build()));
-      assertEquals(2, found.size());
-      for (int i = 0; i < 2; i++) assertSame(expected.get(i), found.get(i));
-    });
+    Chance.times(
+        100,
+        chance -> {
+          BlockBuilder in = new BlockBuilder(0);
+          in.add(change(chance));
+          in.add(change(chance));
+          Block block = new Block(in.build());
+          BlockBuilder out = new BlockBuilder(0);
+          List<Change> expected = new ArrayList<>();
+          while (block.next()) {
+            byte[] after = row(chance);
+            block.copyAfterAsBefore(out, (byte) 1, 5, 6, after);
+            expected.add(new Change((byte) 1, 5, 0, 6, block.sequence(), block.after(), after));
+          }
+          List<Change> found = Driven.changes(List.of(out.build()));
+          assertEquals(2, found.size());
+          for (int i = 0; i < 2; i++) assertSame(expected.get(i), found.get(i));
+        });
   }
 
   @Test

@@ -18,15 +18,18 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.Test;
 
 class JsonDecoderTest {
-  private static final StructType SCHEMA = StructType.fromDDL("symbol string not null, price double, tags array<string>");
+  private static final StructType SCHEMA =
+      StructType.fromDDL("symbol string not null, price double, tags array<string>");
 
   private static InternalRow decode(JsonDecoder decoder, String json) {
-    return decoder.decode(json.getBytes(StandardCharsets.UTF_8), UTF8String.fromString("trades"), 3, 17);
+    return decoder.decode(
+        json.getBytes(StandardCharsets.UTF_8), UTF8String.fromString("trades"), 3, 17);
   }
 
   @Test
   void aRecordBecomesARowAndNoCause() {
-    String json = "{\"price\": 1.5, \"other\": [{}], \"symbol\": \"na\\u00efve\", \"tags\": [\"a\", null]}";
+    String json =
+        "{\"price\": 1.5, \"other\": [{}], \"symbol\": \"na\\u00efve\", \"tags\": [\"a\", null]}";
     InternalRow row = decode(JsonDecoder.of(SCHEMA, false), json);
     assertEquals("naïve", row.getString(0));
     assertEquals(1.5, row.getDouble(1));
@@ -37,7 +40,8 @@ class JsonDecoderTest {
 
   @Test
   void aBadRecordIsAllNullButForItsCause() {
-    InternalRow row = decode(JsonDecoder.of(SCHEMA, false), "{\"symbol\": \"A\", \"price\": \"much\"}");
+    InternalRow row =
+        decode(JsonDecoder.of(SCHEMA, false), "{\"symbol\": \"A\", \"price\": \"much\"}");
     assertTrue(row.isNullAt(0) && row.isNullAt(1) && row.isNullAt(2));
     assertTrue(row.getString(3).startsWith("field price: "), row.getString(3));
   }
@@ -47,7 +51,8 @@ class JsonDecoderTest {
     JsonDecoder decoder = JsonDecoder.of(SCHEMA, true);
     var thrown = assertThrows(BadRecordException.class, () -> decode(decoder, "{\"price\": 1}"));
     assertEquals(
-        "HEADRACE_BAD_RECORD topic=trades partition=3 offset=17 cause=field symbol: missing or null, but required",
+        "HEADRACE_BAD_RECORD topic=trades partition=3 offset=17 cause=field symbol: missing or"
+            + " null, but required",
         thrown.getMessage());
   }
 
@@ -79,9 +84,15 @@ class JsonDecoderTest {
   @Test
   void tasksOfOneProcessShareADecoder() {
     JsonDecoder decoder = JsonDecoder.of(SCHEMA, true);
-    IntStream.range(0, 20_000).parallel().forEach(i -> {
-      String symbol = "S" + i;
-      assertEquals(symbol, decode(decoder, "{\"symbol\": \"" + symbol + "\", \"price\": " + i + "}").getString(0));
-    });
+    IntStream.range(0, 20_000)
+        .parallel()
+        .forEach(
+            i -> {
+              String symbol = "S" + i;
+              assertEquals(
+                  symbol,
+                  decode(decoder, "{\"symbol\": \"" + symbol + "\", \"price\": " + i + "}")
+                      .getString(0));
+            });
   }
 }

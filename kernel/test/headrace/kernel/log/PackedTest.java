@@ -25,8 +25,18 @@ class PackedTest {
   void nullAndEmptyStayApartOnTheWayIn() {
     List<String> seen = new ArrayList<>();
     byte[] packed = Arrays.copyOf(inwards().array(), inwards().position());
-    int count = Packed.unpack(packed, (partition, micros, key, value) ->
-        seen.add(partition + " " + micros + " " + Arrays.toString(key) + " " + Arrays.toString(value)));
+    int count =
+        Packed.unpack(
+            packed,
+            (partition, micros, key, value) ->
+                seen.add(
+                    partition
+                        + " "
+                        + micros
+                        + " "
+                        + Arrays.toString(key)
+                        + " "
+                        + Arrays.toString(value)));
     assertEquals(2, count);
     assertEquals(List.of("2 -5 [1, 2] null", "0 7 null []"), seen);
   }
@@ -34,7 +44,9 @@ class PackedTest {
   @Test
   void aRecordCutShortIsAnError() {
     byte[] packed = Arrays.copyOf(inwards().array(), inwards().position() - 1);
-    assertThrows(BufferUnderflowException.class, () -> Packed.unpack(packed, (partition, micros, key, value) -> {}));
+    assertThrows(
+        BufferUnderflowException.class,
+        () -> Packed.unpack(packed, (partition, micros, key, value) -> {}));
   }
 
   @Test

@@ -32,9 +32,15 @@ class MarkTest {
 
   @Test
   void whatDoesNotGoOnFromThereIsRefused() {
-    assertEquals("HEADRACE_MARK kind=other has=6 batch=7 end=a destination", refusal(new Mark("another", 6, "abc", 1)));
-    assertEquals("HEADRACE_MARK kind=back has=8 batch=7 end=a destination", refusal(new Mark("checkpoint", 8, "abc", 1)));
-    assertEquals("HEADRACE_MARK kind=changed has=7 batch=7 end=a destination", refusal(new Mark("checkpoint", 7, "abd", 1)));
+    assertEquals(
+        "HEADRACE_MARK kind=other has=6 batch=7 end=a destination",
+        refusal(new Mark("another", 6, "abc", 1)));
+    assertEquals(
+        "HEADRACE_MARK kind=back has=8 batch=7 end=a destination",
+        refusal(new Mark("checkpoint", 8, "abc", 1)));
+    assertEquals(
+        "HEADRACE_MARK kind=changed has=7 batch=7 end=a destination",
+        refusal(new Mark("checkpoint", 7, "abd", 1)));
   }
 
   @Test

@@ -39,18 +39,24 @@ class EventsTest {
 
     @SuppressWarnings("unchecked")
     StoredRow() {
-      events = new Events((MapState<String, byte[]>) Proxy.newProxyInstance(
-          EventsTest.class.getClassLoader(), new Class<?>[] {MapState.class}, (self, method, arguments) -> switch (method.getName()) {
-            case "getValue" -> {
-              reads++;
-              yield map.get(arguments[0]);
-            }
-            case "updateValue" -> {
-              writes++;
-              yield map.put(arguments[0], arguments[1]);
-            }
-            default -> map.remove(arguments[0]);
-          }));
+      events =
+          new Events(
+              (MapState<String, byte[]>)
+                  Proxy.newProxyInstance(
+                      EventsTest.class.getClassLoader(),
+                      new Class<?>[] {MapState.class},
+                      (self, method, arguments) ->
+                          switch (method.getName()) {
+                            case "getValue" -> {
+                              reads++;
+                              yield map.get(arguments[0]);
+                            }
+                            case "updateValue" -> {
+                              writes++;
+                              yield map.put(arguments[0], arguments[1]);
+                            }
+                            default -> map.remove(arguments[0]);
+                          }));
     }
 
     void add(long... times) {
@@ -97,7 +103,9 @@ class EventsTest {
     kept.enterTo(19_010);
     kept.leaveTo(10);
     kept.again();
-    assertTrue(kept.reads <= 2, "the one with those that enter, the one with those that leave: " + kept.reads);
+    assertTrue(
+        kept.reads <= 2,
+        "the one with those that enter, the one with those that leave: " + kept.reads);
     assertEquals(1, kept.writes);
     kept.add(19_500);
     kept.again();
@@ -117,35 +125,38 @@ class EventsTest {
 
   @Test
   void eventsEnterAndLeaveInTheOrderOfTheirTimesHoweverTheyCome() {
-    Chance.times(100, chance -> {
-      StoredRow kept = new StoredRow();
-      PriorityQueue<Long> waiting = new PriorityQueue<>();
-      PriorityQueue<Long> inside = new PriorityQueue<>();
-      long frontier = 0;
-      int most = Chance.one(chance, 3, 50, 900);
-      for (int batch = 0; batch < 40; batch++) {
-        List<Long> times = new ArrayList<>();
-        for (int i = chance.nextInt(most); i > 0; i--) times.add(frontier + 1 + chance.nextInt(Chance.one(chance, 10, 1000)));
-        kept.add(times.stream().mapToLong(time -> time).toArray());
-        waiting.addAll(times);
-        frontier += chance.nextInt(300);
-        while (!waiting.isEmpty() && waiting.peek() <= frontier) {
-          assertEquals(waiting.peek(), kept.events.entering());
-          kept.events.enter(kept.group);
-          inside.add(waiting.poll());
-        }
-        assertEquals(waiting.isEmpty() ? Events.NONE : waiting.peek(), kept.events.entering());
-        for (int left = chance.nextInt(inside.size() + 1); left > 0; left--) {
-          assertEquals(inside.poll(), kept.events.leaving());
-          kept.events.leave(kept.group);
-        }
-        assertEquals(inside.isEmpty() ? Events.NONE : inside.peek(), kept.events.leaving());
-        kept.again();
-      }
-      kept.enterTo(Long.MAX_VALUE - 1);
-      kept.leaveTo(Long.MAX_VALUE - 1);
-      kept.events.store();
-      assertTrue(kept.map.isEmpty());
-    });
+    Chance.times(
+        100,
+        chance -> {
+          StoredRow kept = new StoredRow();
+          PriorityQueue<Long> waiting = new PriorityQueue<>();
+          PriorityQueue<Long> inside = new PriorityQueue<>();
+          long frontier = 0;
+          int most = Chance.one(chance, 3, 50, 900);
+          for (int batch = 0; batch < 40; batch++) {
+            List<Long> times = new ArrayList<>();
+            for (int i = chance.nextInt(most); i > 0; i--)
+              times.add(frontier + 1 + chance.nextInt(Chance.one(chance, 10, 1000)));
+            kept.add(times.stream().mapToLong(time -> time).toArray());
+            waiting.addAll(times);
+            frontier += chance.nextInt(300);
+            while (!waiting.isEmpty() && waiting.peek() <= frontier) {
+              assertEquals(waiting.peek(), kept.events.entering());
+              kept.events.enter(kept.group);
+              inside.add(waiting.poll());
+            }
+            assertEquals(waiting.isEmpty() ? Events.NONE : waiting.peek(), kept.events.entering());
+            for (int left = chance.nextInt(inside.size() + 1); left > 0; left--) {
+              assertEquals(inside.poll(), kept.events.leaving());
+              kept.events.leave(kept.group);
+            }
+            assertEquals(inside.isEmpty() ? Events.NONE : inside.peek(), kept.events.leaving());
+            kept.again();
+          }
+          kept.enterTo(Long.MAX_VALUE - 1);
+          kept.leaveTo(Long.MAX_VALUE - 1);
+          kept.events.store();
+          assertTrue(kept.map.isEmpty());
+        });
   }
 }

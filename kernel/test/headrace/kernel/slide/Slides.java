@@ -5,8 +5,8 @@ import headrace.kernel.Tws;
 import headrace.kernel.block.Block;
 import headrace.kernel.block.BlockBuilder;
 import headrace.kernel.block.Change;
-import headrace.kernel.table.Anew.Entry;
 import headrace.kernel.table.Functions;
+import headrace.kernel.table.Recomputed.Entry;
 import headrace.kernel.table.Rows;
 import headrace.kernel.table.aggregate.Calls;
 import headrace.kernel.window.EmitMode;
@@ -23,8 +23,9 @@ import org.apache.spark.unsafe.Platform;
 import scala.Tuple2;
 
 /**
- * {@link SlidingAggregate} on {@link Tws}: batches of events in, windows out. As in Spark, the rows of a batch see its watermark, and then its
- * timers fire. Blocks that were fed are written over afterwards: what is kept or given must not lie in them.
+ * {@link SlidingAggregate} on {@link Tws}: batches of events in, windows out. As in Spark, the rows
+ * of a batch see its watermark, and then its timers fire. Blocks that were fed are written over
+ * afterwards: what is kept or given must not lie in them.
  */
 final class Slides {
   /** A window that was emitted; {@code last}: that it is final. */
@@ -36,7 +37,10 @@ final class Slides {
 
   Slides(Calls calls, long size, EmitMode emit) {
     this.calls = calls;
-    this.tws = new Tws<>(new Ahead(new SlidingAggregate(calls, size, emit), () -> watermark), block -> Long.MAX_VALUE);
+    this.tws =
+        new Tws<>(
+            new Ahead(new SlidingAggregate(calls, size, emit), () -> watermark),
+            block -> Long.MAX_VALUE);
   }
 
   /** A batch: what each key's events make, then what its timers do. */
@@ -44,13 +48,15 @@ final class Slides {
     Map<String, List<Window>> emitted = new TreeMap<>();
     boolean moves = millis > watermark;
     watermark = millis;
-    events.forEach((key, of) -> {
-      List<byte[]> blocks = blocks(of, chance);
-      @SuppressWarnings({"unchecked", "rawtypes"})
-      Tuple2<byte[], byte[]>[] rows = blocks.stream().map(block -> new Tuple2<>(key(key), block)).toArray(Tuple2[]::new);
-      take(tws.feed(key(key), rows), emitted);
-      for (byte[] block : blocks) Arrays.fill(block, (byte) 0xAA);
-    });
+    events.forEach(
+        (key, of) -> {
+          List<byte[]> blocks = blocks(of, chance);
+          @SuppressWarnings({"unchecked", "rawtypes"})
+          Tuple2<byte[], byte[]>[] rows =
+              blocks.stream().map(block -> new Tuple2<>(key(key), block)).toArray(Tuple2[]::new);
+          take(tws.feed(key(key), rows), emitted);
+          for (byte[] block : blocks) Arrays.fill(block, (byte) 0xAA);
+        });
     if (moves) take(tws.watermark(millis), emitted);
     return emitted;
   }
@@ -78,17 +84,28 @@ final class Slides {
   }
 
   private void take(List<byte[]> blocks, Map<String, List<Window>> emitted) {
-    List<DataType> types = new ArrayList<>(List.of(DataTypes.LongType, DataTypes.LongType, DataTypes.BooleanType));
+    List<DataType> types =
+        new ArrayList<>(List.of(DataTypes.LongType, DataTypes.LongType, DataTypes.BooleanType));
     types.addAll(List.of(Functions.results(calls)));
     for (byte[] bytes : blocks) {
       Block block = new Block(bytes);
       while (block.next()) {
         byte[] pair = block.after();
         int length = Platform.getInt(pair, Platform.BYTE_ARRAY_OFFSET);
-        String key = (String) Rows.values(Arrays.copyOfRange(pair, 5, 5 + length), DataTypes.StringType).get(0);
-        List<Object> row = Rows.values(Arrays.copyOfRange(pair, 5 + length, pair.length), types.toArray(DataType[]::new));
-        Window window = new Window((Long) row.get(0), (Long) row.get(1), (Boolean) row.get(2), row.subList(3, row.size()));
-        if (block.time() != window.end()) throw new AssertionError("the time of a window is its end");
+        String key =
+            (String)
+                Rows.values(Arrays.copyOfRange(pair, 5, 5 + length), DataTypes.StringType).get(0);
+        List<Object> row =
+            Rows.values(
+                Arrays.copyOfRange(pair, 5 + length, pair.length), types.toArray(DataType[]::new));
+        Window window =
+            new Window(
+                (Long) row.get(0),
+                (Long) row.get(1),
+                (Boolean) row.get(2),
+                row.subList(3, row.size()));
+        if (block.time() != window.end())
+          throw new AssertionError("the time of a window is its end");
         emitted.computeIfAbsent(key, none -> new ArrayList<>()).add(window);
       }
     }

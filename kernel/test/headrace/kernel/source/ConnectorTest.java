@@ -27,14 +27,18 @@ import org.apache.xbean.asm9.Opcodes;
 import org.junit.jupiter.api.Test;
 
 /**
- * Spark's Kafka connector has another version than Spark (CONTRIBUTING.md says why). Every class, method and field of Spark and Kafka
- * that the connector's code names must exist, or some path through it would end in a NoSuchMethodError at run time.
+ * Spark's Kafka connector has another version than Spark (CONTRIBUTING.md says why). Every class,
+ * method and field of Spark and Kafka that the connector's code names must exist, or some path
+ * through it would end in a NoSuchMethodError at run time.
  */
 class ConnectorTest {
   /** A class as its file says: what it has, and where it looks for what it has not. */
   private record Known(Set<String> members, List<String> above) {}
 
-  /** Log messages of a delegation token that can't be had; Headrace offers no Kerberos, so none is ever asked for. */
+  /**
+   * Log messages of a delegation token that can't be had; Headrace offers no Kerberos, so none is
+   * ever asked for.
+   */
   private static final Set<String> UNREACHED =
       Set.of(
           "org/apache/spark/internal/LogKeys$CLUSTER_ID$.MODULE$:Lorg/apache/spark/internal/LogKeys$CLUSTER_ID$;",
@@ -49,7 +53,9 @@ class ConnectorTest {
     for (Class<?> inside : List.of(KafkaMicroBatchStream.class, KafkaTokenUtil.class)) {
       Path jar = Path.of(inside.getProtectionDomain().getCodeSource().getLocation().toURI());
       try (JarFile file = new JarFile(jar.toFile())) {
-        for (JarEntry entry : (Iterable<JarEntry>) file.stream().filter(e -> e.getName().endsWith(".class"))::iterator) {
+        for (JarEntry entry :
+            (Iterable<JarEntry>)
+                file.stream().filter(e -> e.getName().endsWith(".class"))::iterator) {
           Named named = new Named();
           try (InputStream in = file.getInputStream(entry)) {
             new ClassReader(in).accept(named, ClassReader.SKIP_DEBUG);
@@ -93,19 +99,27 @@ class ConnectorTest {
     ClassVisitor visitor =
         new ClassVisitor(Opcodes.ASM9) {
           @Override
-          public void visit(int version, int access, String name, String signature, String parent, String[] interfaces) {
+          public void visit(
+              int version,
+              int access,
+              String name,
+              String signature,
+              String parent,
+              String[] interfaces) {
             if (parent != null) above.add(parent);
             above.addAll(List.of(interfaces));
           }
 
           @Override
-          public MethodVisitor visitMethod(int access, String name, String descriptor, String signature, String[] exceptions) {
+          public MethodVisitor visitMethod(
+              int access, String name, String descriptor, String signature, String[] exceptions) {
             members.add(name + descriptor);
             return null;
           }
 
           @Override
-          public FieldVisitor visitField(int access, String name, String descriptor, String signature, Object value) {
+          public FieldVisitor visitField(
+              int access, String name, String descriptor, String signature, Object value) {
             members.add(name + ":" + descriptor);
             return null;
           }
@@ -123,10 +137,12 @@ class ConnectorTest {
     }
 
     @Override
-    public MethodVisitor visitMethod(int access, String name, String descriptor, String signature, String[] exceptions) {
+    public MethodVisitor visitMethod(
+        int access, String name, String descriptor, String signature, String[] exceptions) {
       return new MethodVisitor(Opcodes.ASM9) {
         @Override
-        public void visitMethodInsn(int opcode, String owner, String called, String type, boolean isInterface) {
+        public void visitMethodInsn(
+            int opcode, String owner, String called, String type, boolean isInterface) {
           add(owner, called + type);
         }
 
@@ -138,7 +154,8 @@ class ConnectorTest {
     }
 
     private void add(String owner, String member) {
-      if (owner.startsWith("org/apache/spark/") || owner.startsWith("org/apache/kafka/")) found.add(new String[] {owner, member});
+      if (owner.startsWith("org/apache/spark/") || owner.startsWith("org/apache/kafka/"))
+        found.add(new String[] {owner, member});
     }
   }
 }

@@ -66,8 +66,17 @@ class AsOfTest {
   void withoutARowAnEventIsLeftOutOrGoesOnAlone() {
     for (boolean outer : new boolean[] {false, true}) {
       Driven asOf = Driven.inEventTime(new AsOf(outer, MS, true, false));
-      asOf.feed("k", row(5 * MS, 0, "a"), row(8 * MS, 1, null), event(4 * MS, "e"), event(6 * MS, "f"), event(8 * MS, "g"));
-      var expected = outer ? List.of("e@0 > -@4000", "f@0 > a@6000 v0", "g@0 > -@8000") : List.of("f@0 > a@6000 v0");
+      asOf.feed(
+          "k",
+          row(5 * MS, 0, "a"),
+          row(8 * MS, 1, null),
+          event(4 * MS, "e"),
+          event(6 * MS, "f"),
+          event(8 * MS, "g"));
+      var expected =
+          outer
+              ? List.of("e@0 > -@4000", "f@0 > a@6000 v0", "g@0 > -@8000")
+              : List.of("f@0 > a@6000 v0");
       assertEquals(expected, texts(asOf.watermark(20)));
     }
   }
@@ -125,7 +134,8 @@ class AsOfTest {
       assertEquals(List.of(), texts(group.feed((String) null, row(1, 0, "a"), event(5 * MS, "e"))));
       assertEquals(outer ? List.of("e@0 > -@5000") : List.of(), texts(group.watermark(6)));
       Driven asOf = Driven.inEventTime(new AsOf(outer, MS, true, false));
-      assertEquals(List.of("no key"), texts(asOf.feed((String) null, row(1, 0, "a"), event(5 * MS, "e"))));
+      assertEquals(
+          List.of("no key"), texts(asOf.feed((String) null, row(1, 0, "a"), event(5 * MS, "e"))));
       assertEquals(outer ? List.of("e@0 > -@5000") : List.of(), texts(asOf.watermark(6)));
       assertNull(asOf.value("versions", null));
       assertEquals(List.of(), asOf.list("waiting", null));
@@ -158,7 +168,8 @@ class AsOfTest {
     for (String key : List.of("k", "l")) {
       TreeMap<Long, Change> newest = new TreeMap<>();
       for (int i = 0; i < 15; i++) {
-        // As of batch b the watermark is b * step; what has come until then may not be older than it.
+        // As of batch b the watermark is b * step; what has come until then may not be older than
+        // it.
         long time = chance.nextInt(batches * step) * MS + chance.nextInt(2);
         int latest = (int) (time / MS) / step;
         Change row = row(time, i, chance.nextInt(4) == 0 ? null : key + i);
@@ -167,7 +178,8 @@ class AsOfTest {
       }
       for (int i = 0; i < 15; i++) {
         long time = chance.nextInt(batches * step) * MS + chance.nextInt(2);
-        items.add(new Item(key, event(time, "e" + i), chance.nextInt((int) (time / MS) / step + 1)));
+        items.add(
+            new Item(key, event(time, "e" + i), chance.nextInt((int) (time / MS) / step + 1)));
         var last = newest.floorEntry(time);
         Change seen = last == null ? null : last.getValue();
         boolean present = seen != null && seen.after() != null;
@@ -184,7 +196,10 @@ class AsOfTest {
       if (batch > 0 && !rowsFirst) found.addAll(asOf.watermark(batch * step));
       for (String key : List.of("k", "l")) {
         List<Change> changes =
-            items.stream().filter(item -> item.batch == now && item.key.equals(key)).map(Item::change).toList();
+            items.stream()
+                .filter(item -> item.batch == now && item.key.equals(key))
+                .map(Item::change)
+                .toList();
         if (!changes.isEmpty()) found.addAll(asOf.feed(Driven.key(key), changes, chance));
       }
       if (batch > 0 && rowsFirst) found.addAll(asOf.watermark(batch * step));

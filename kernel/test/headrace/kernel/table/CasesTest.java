@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import headrace.kernel.block.Change;
 import headrace.kernel.block.Struct;
 import headrace.kernel.table.TableJoin.By;
-import headrace.kernel.table.aggregate.Call.Kind;
 import headrace.kernel.table.aggregate.Call;
+import headrace.kernel.table.aggregate.Call.Kind;
 import headrace.kernel.table.aggregate.Calls;
 import java.math.BigDecimal;
 import java.util.Arrays;
@@ -34,32 +34,52 @@ class CasesTest {
   @Test
   void anEventThatWaitsSeesItsVersionThoughTheWatermarkLeapt() {
     Driven driven = Driven.inEventTime(new AsOf(true, 10_000, true, false));
-    driven.feed("k", Driven.upsert(1, 1_000, 0, 0, "a"), Driven.upsert(1, 50_000, 1, 1, "b"), Driven.upsert(0, 5_000, 0, 0, "e"));
+    driven.feed(
+        "k",
+        Driven.upsert(1, 1_000, 0, 0, "a"),
+        Driven.upsert(1, 50_000, 1, 1, "b"),
+        Driven.upsert(0, 5_000, 0, 0, "e"));
     driven.batch(1000);
-    assertEquals(List.of("e@0 > a@5000 v0"), Driven.texts(driven.feed("k", Driven.upsert(1, 2_000_000, 2, 2, "c"))));
+    assertEquals(
+        List.of("e@0 > a@5000 v0"),
+        Driven.texts(driven.feed("k", Driven.upsert(1, 2_000_000, 2, 2, "c"))));
   }
 
   /** By the key, null matches null; inner does not. */
   @Test
   void nullMatchesNothingByKeyEither() {
     Driven join = Driven.of(new TableJoin(true, false, By.KEY, CHANGES, CHANGES, StepSize.BATCH));
-    var out = join.feed(Driven.key(null), left(null, 0, packed(1), 1), right(null, 0, packed(2), 2));
+    var out =
+        join.feed(Driven.key(null), left(null, 0, packed(1), 1), right(null, 0, packed(2), 2));
     assertEquals(true, new Struct(2, 2).at(out.get(0).after()).isNullAt(1), "without a partner");
   }
 
   private static Object one(Kind kind, DataType type, DataType result, Object... values) {
-    Calls calls = new Calls(new Call[] {new Call(kind, 0, new DataType[] {type}, -1, 0, false, result)}, 1);
-    Change[] changes = Arrays.stream(values)
-        .map(value -> new Change((byte) 0, 1, 0, 0, 0, null, Rows.of(new DataType[] {type}, value).bytes()))
-        .toArray(Change[]::new);
-    byte[] row = Driven.of(new TableAggregate(calls, true, StepSize.BATCH)).feed("k", changes).get(0).after();
-    return Rows.values(Arrays.copyOfRange(row, 5 + Driven.key("k").length, row.length), result).get(0);
+    Calls calls =
+        new Calls(new Call[] {new Call(kind, 0, new DataType[] {type}, -1, 0, false, result)}, 1);
+    Change[] changes =
+        Arrays.stream(values)
+            .map(
+                value ->
+                    new Change(
+                        (byte) 0, 1, 0, 0, 0, null, Rows.of(new DataType[] {type}, value).bytes()))
+            .toArray(Change[]::new);
+    byte[] row =
+        Driven.of(new TableAggregate(calls, true, StepSize.BATCH))
+            .feed("k", changes)
+            .get(0)
+            .after();
+    return Rows.values(Arrays.copyOfRange(row, 5 + Driven.key("k").length, row.length), result)
+        .get(0);
   }
 
   @Test
   void aSumThatIsZeroFits() {
     DataType type = DataTypes.createDecimalType(38, 38);
-    assertEquals(0, ((BigDecimal) one(Kind.SUM, type, type, new BigDecimal("0.1"), new BigDecimal("-0.1"))).signum());
+    assertEquals(
+        0,
+        ((BigDecimal) one(Kind.SUM, type, type, new BigDecimal("0.1"), new BigDecimal("-0.1")))
+            .signum());
   }
 
   @Test

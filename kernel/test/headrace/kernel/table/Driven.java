@@ -23,14 +23,18 @@ import scala.Tuple2;
 /**
  * An operator on {@link Tws}: changes in, changes out.
  *
- * <p>Blocks that were fed are written over afterwards: what an operator keeps or gives must not lie in them.
+ * <p>Blocks that were fed are written over afterwards: what an operator keeps or gives must not lie
+ * in them.
  */
 public final class Driven {
   private final Tws<byte[], Tuple2<byte[], byte[]>, byte[]> tws;
   private long ahead = 0;
 
   private Driven(Operator operator, boolean timed) {
-    tws = timed ? new Tws<>(new Ahead(operator, () -> ahead), block -> Long.MAX_VALUE) : new Tws<>(operator);
+    tws =
+        timed
+            ? new Tws<>(new Ahead(operator, () -> ahead), block -> Long.MAX_VALUE)
+            : new Tws<>(operator);
   }
 
   static Driven of(Operator operator) {
@@ -41,7 +45,10 @@ public final class Driven {
     return new Driven(operator, true);
   }
 
-  /** Begins a batch as Spark does: its rows, which see its watermark, come first; then its timers, by {@link #watermark}. */
+  /**
+   * Begins a batch as Spark does: its rows, which see its watermark, come first; then its timers,
+   * by {@link #watermark}.
+   */
   void batch(long watermark) {
     ahead = watermark;
   }
@@ -55,14 +62,17 @@ public final class Driven {
     return feed(key(key), changes);
   }
 
-  /** A batch: the changes in any number of blocks, which come in any order, as from several tasks. */
+  /**
+   * A batch: the changes in any number of blocks, which come in any order, as from several tasks.
+   */
   List<Change> feed(byte[] key, List<Change> changes, Random chance) {
     return feed(key, blocks(changes, chance));
   }
 
   private List<Change> feed(byte[] key, List<byte[]> blocks) {
     @SuppressWarnings({"unchecked", "rawtypes"})
-    Tuple2<byte[], byte[]>[] rows = blocks.stream().map(block -> new Tuple2<>(group(key), block)).toArray(Tuple2[]::new);
+    Tuple2<byte[], byte[]>[] rows =
+        blocks.stream().map(block -> new Tuple2<>(group(key), block)).toArray(Tuple2[]::new);
     List<Change> out = changes(tws.feed(group(key), rows));
     for (byte[] block : blocks) Arrays.fill(block, (byte) 0xAA);
     return out;
@@ -169,7 +179,8 @@ public final class Driven {
   private static String text(Change change) {
     if (change.side() == Operator.STALE) return "stale";
     if (change.side() == Operator.NO_KEY) return "no key";
-    String before = change.before() == null ? "-" : text(change.before()) + "@" + change.beforeTime();
+    String before =
+        change.before() == null ? "-" : text(change.before()) + "@" + change.beforeTime();
     String version = change.version() == Block.NO_VERSION ? "" : " v" + change.version();
     return before + " > " + text(change.after()) + "@" + change.time() + version;
   }

@@ -9,7 +9,10 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.Function;
 
-/** A table, as its changes tell it. Each change must begin with the row and the time in which the last one of its key ended. */
+/**
+ * A table, as its changes tell it. Each change must begin with the row and the time in which the
+ * last one of its key ended.
+ */
 final class Emitted {
   private final Map<String, Change> last = new TreeMap<>();
 
@@ -17,9 +20,12 @@ final class Emitted {
     Change known = last.get(key);
     byte[] before = known == null ? null : known.after();
     assertTrue(Change.same(before, change.before()), "the row before, of " + key);
-    if (known != null) assertEquals(known.time(), change.beforeTime(), "the time of the row before, of " + key);
+    if (known != null)
+      assertEquals(known.time(), change.beforeTime(), "the time of the row before, of " + key);
     boolean same = Change.same(change.before(), change.after());
-    assertFalse(same && (known == null || known.time() == change.time()), "a change of " + key + " that changes nothing");
+    assertFalse(
+        same && (known == null || known.time() == change.time()),
+        "a change of " + key + " that changes nothing");
     if (change.after() == null) last.remove(key);
     else last.put(key, change);
   }

@@ -1,8 +1,8 @@
 package headrace.kernel.table;
 
-import headrace.kernel.table.Anew.Entry;
-import headrace.kernel.table.aggregate.Call.Kind;
+import headrace.kernel.table.Recomputed.Entry;
 import headrace.kernel.table.aggregate.Call;
+import headrace.kernel.table.aggregate.Call.Kind;
 import headrace.kernel.table.aggregate.Calls;
 import java.util.Arrays;
 import java.util.Random;
@@ -15,8 +15,10 @@ public final class Functions {
   private static final DataType LONG = DataTypes.LongType;
   private static final DataType DOUBLE = DataTypes.DoubleType;
   private static final DataType STRING = DataTypes.StringType;
+
   /** x, y, text, a number, and a condition. */
   static final DataType[] COLUMNS = {INT, LONG, STRING, DOUBLE, DataTypes.BooleanType};
+
   private static final int FILTER = 4;
 
   /** The first of an order: whose heads are at most this many. */
@@ -56,15 +58,30 @@ public final class Functions {
         call(Kind.MAX, 1, -1, 1, false, LONG),
         new Call(Kind.MIN_BY, 2, new DataType[] {STRING, DOUBLE}, -1, 1, true, STRING),
         new Call(Kind.MAX_BY, 2, new DataType[] {STRING, DOUBLE}, -1, 1, true, STRING),
-        new Call(Kind.SMALLEST_BY, 1, new DataType[] {LONG, STRING}, -1, MOST, true, DataTypes.createArrayType(LONG)),
-        new Call(Kind.LARGEST_BY, 0, new DataType[] {INT, LONG}, FILTER, MOST, true, DataTypes.createArrayType(INT)),
+        new Call(
+            Kind.SMALLEST_BY,
+            1,
+            new DataType[] {LONG, STRING},
+            -1,
+            MOST,
+            true,
+            DataTypes.createArrayType(LONG)),
+        new Call(
+            Kind.LARGEST_BY,
+            0,
+            new DataType[] {INT, LONG},
+            FILTER,
+            MOST,
+            true,
+            DataTypes.createArrayType(INT)),
         call(Kind.FIRST, 0, -1, 1, true, INT),
         call(Kind.FIRST, 0, -1, 1, false, INT),
         call(Kind.LAST, 2, -1, 1, true, STRING),
         call(Kind.LAST, 2, FILTER, 1, false, STRING));
   }
 
-  private static Call call(Kind kind, int first, int filter, int most, boolean nulls, DataType result) {
+  private static Call call(
+      Kind kind, int first, int filter, int most, boolean nulls, DataType result) {
     return new Call(kind, first, new DataType[] {COLUMNS[first]}, filter, most, nulls, result);
   }
 
@@ -83,8 +100,28 @@ public final class Functions {
         chance.nextInt(6),
         Chance.one(chance, null, 1, 2, -3, Integer.MIN_VALUE, Integer.MAX_VALUE),
         (long) chance.nextInt(3),
-        Chance.one(chance, null, "", "a", "a\0", "ab", "ä", "a common beginning 1", "a common beginning 2"),
-        Chance.one(chance, null, 0.0, 0.1, 0.2, 1e17, -1e17, 3.0, Double.NaN, Double.MAX_VALUE, Double.MIN_VALUE),
+        Chance.one(
+            chance,
+            null,
+            "",
+            "a",
+            "a\0",
+            "ab",
+            "ä",
+            "a common beginning 1",
+            "a common beginning 2"),
+        Chance.one(
+            chance,
+            null,
+            0.0,
+            0.1,
+            0.2,
+            1e17,
+            -1e17,
+            3.0,
+            Double.NaN,
+            Double.MAX_VALUE,
+            Double.MIN_VALUE),
         Chance.one(chance, null, true, true, false));
   }
 
@@ -92,7 +129,12 @@ public final class Functions {
   public static Entry many(Random chance) {
     String text = Chance.one(chance, "", "a beginning for all ", "x") + chance.nextInt(100);
     return new Entry(
-        COLUMNS, chance.nextInt(1000),
-        chance.nextInt(1000) - 500, chance.nextLong(), text, chance.nextGaussian(), chance.nextInt(4) > 0);
+        COLUMNS,
+        chance.nextInt(1000),
+        chance.nextInt(1000) - 500,
+        chance.nextLong(),
+        text,
+        chance.nextGaussian(),
+        chance.nextInt(4) > 0);
   }
 }

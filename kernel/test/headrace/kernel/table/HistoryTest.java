@@ -26,7 +26,8 @@ class HistoryTest {
 
   @Test
   void aVersionIsValidFromItsTimeToThatOfTheNext() {
-    History history = of(upsert(1, 20, 1, 1, "b"), upsert(1, 10, 0, 0, "a"), upsert(1, 30, NO_VERSION, 2, null));
+    History history =
+        of(upsert(1, 20, 1, 1, "b"), upsert(1, 10, 0, 0, "a"), upsert(1, 30, NO_VERSION, 2, null));
     assertEquals("-", at(history, 9));
     assertEquals("a", at(history, 10));
     assertEquals("a", at(history, 19));
@@ -54,7 +55,8 @@ class HistoryTest {
 
   @Test
   void whatWasValidStaysWhenWhatWasBeforeIsForgotten() {
-    History history = of(upsert(1, 10, 0, 0, "a"), upsert(1, 20, 1, 1, "b"), upsert(1, 30, 2, 2, "c"));
+    History history =
+        of(upsert(1, 10, 0, 0, "a"), upsert(1, 20, 1, 1, "b"), upsert(1, 30, 2, 2, "c"));
     history.forget(19);
     assertEquals("a", at(history, 19));
     history.forget(20);
@@ -72,19 +74,21 @@ class HistoryTest {
 
   @Test
   void whatWasWrittenIsRead() {
-    Chance.times(200, chance -> {
-      List<Change> changes = new ArrayList<>();
-      for (int i = 0; i < chance.nextInt(10); i++) {
-        String row = Chance.one(chance, null, "", "x", "long".repeat(50));
-        changes.add(upsert(1, chance.nextInt(20) - 5, i, i, row));
-      }
-      History history = of(changes.toArray(Change[]::new));
-      Collections.shuffle(changes, chance);
-      History other = History.read(of(changes.toArray(Change[]::new)).write());
-      for (int time = -6; time < 21; time++) {
-        assertEquals(history.at(time).version(), other.at(time).version());
-        assertEquals(at(history, time), at(other, time));
-      }
-    });
+    Chance.times(
+        200,
+        chance -> {
+          List<Change> changes = new ArrayList<>();
+          for (int i = 0; i < chance.nextInt(10); i++) {
+            String row = Chance.one(chance, null, "", "x", "long".repeat(50));
+            changes.add(upsert(1, chance.nextInt(20) - 5, i, i, row));
+          }
+          History history = of(changes.toArray(Change[]::new));
+          Collections.shuffle(changes, chance);
+          History other = History.read(of(changes.toArray(Change[]::new)).write());
+          for (int time = -6; time < 21; time++) {
+            assertEquals(history.at(time).version(), other.at(time).version());
+            assertEquals(at(history, time), at(other, time));
+          }
+        });
   }
 }

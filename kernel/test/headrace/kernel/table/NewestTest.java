@@ -27,7 +27,9 @@ class NewestTest {
   void aChangeKnowsTheRowBeforeItAndItsTime() {
     Driven newest = Driven.of(new Newest(false, false, StepSize.RECORD));
     assertEquals(List.of("- > a@1 v1"), texts(newest.feed("k", logged(1, 0, "a"))));
-    assertEquals(List.of("a@1 > b@2 v2", "b@2 > c@3 v3"), texts(newest.feed("k", logged(2, 1, "b"), logged(3, 2, "c"))));
+    assertEquals(
+        List.of("a@1 > b@2 v2", "b@2 > c@3 v3"),
+        texts(newest.feed("k", logged(2, 1, "b"), logged(3, 2, "c"))));
     assertEquals(List.of("c@3 > -@4 v4"), texts(newest.feed("k", logged(4, 3, null))));
     assertEquals(List.of("- > a@5 v5"), texts(newest.feed("k", logged(5, 4, "a"))));
   }
@@ -52,7 +54,9 @@ class NewestTest {
   @Test
   void whatComesAndGoesInABatchIsTold() {
     Driven newest = Driven.of(new Newest(false, false, StepSize.RECORD));
-    assertEquals(List.of("- > a@1 v1", "a@1 > -@2 v2"), texts(newest.feed("k", logged(1, 0, "a"), logged(2, 1, null))));
+    assertEquals(
+        List.of("- > a@1 v1", "a@1 > -@2 v2"),
+        texts(newest.feed("k", logged(1, 0, "a"), logged(2, 1, null))));
     assertNull(newest.value("newest", "k"));
   }
 
@@ -61,14 +65,17 @@ class NewestTest {
     Driven newest = Driven.of(new Newest(true, false, StepSize.RECORD));
     newest.feed("k", upsert(0, 1, 5, 0, "a"));
     assertEquals(List.of("stale"), texts(newest.feed("k", upsert(0, 2, 4, 1, "b"))));
-    var out = newest.feed("k", upsert(0, 3, 7, 2, "c"), upsert(0, 4, 6, 3, "d"), upsert(0, 5, -1, 4, "e"));
+    var out =
+        newest.feed(
+            "k", upsert(0, 3, 7, 2, "c"), upsert(0, 4, 6, 3, "d"), upsert(0, 5, -1, 4, "e"));
     assertEquals(List.of("stale", "stale", "a@1 > c@3 v3"), texts(out));
   }
 
   @Test
   void ofEqualVersionsTheLogsLastHolds() {
     Driven newest = Driven.of(new Newest(true, false, StepSize.RECORD));
-    var out = newest.feed("k", upsert(0, 2, 5, 1, "b"), upsert(0, 1, 5, 0, "a"), upsert(0, 3, 5, 2, "c"));
+    var out =
+        newest.feed("k", upsert(0, 2, 5, 1, "b"), upsert(0, 1, 5, 0, "a"), upsert(0, 3, 5, 2, "c"));
     assertEquals(List.of("- > a@1 v1", "a@1 > b@2 v2", "b@2 > c@3 v3"), texts(out));
   }
 
@@ -83,7 +90,8 @@ class NewestTest {
   void aDeleteHoldsWhateverIsKnownAndTheVersionIsRemembered() {
     Driven newest = Driven.of(new Newest(true, false, StepSize.RECORD));
     newest.feed("k", upsert(0, 1, 5, 0, "a"));
-    assertEquals(List.of("a@1 > -@2 v2"), texts(newest.feed("k", upsert(0, 2, NO_VERSION, 1, null))));
+    assertEquals(
+        List.of("a@1 > -@2 v2"), texts(newest.feed("k", upsert(0, 2, NO_VERSION, 1, null))));
     assertNotNull(newest.value("newest", "k"));
     assertEquals(List.of("stale"), texts(newest.feed("k", upsert(0, 3, 4, 2, "b"))));
     assertEquals(List.of("- > c@4 v4"), texts(newest.feed("k", upsert(0, 4, 5, 3, "c"))));
@@ -93,7 +101,8 @@ class NewestTest {
   void aRowWithoutAVersionHoldsAndLeavesTheVersion() {
     Driven newest = Driven.of(new Newest(true, false, StepSize.RECORD));
     newest.feed("k", upsert(0, 1, 5, 0, "a"));
-    assertEquals(List.of("a@1 > b@2 v2"), texts(newest.feed("k", upsert(0, 2, NO_VERSION, 1, "b"))));
+    assertEquals(
+        List.of("a@1 > b@2 v2"), texts(newest.feed("k", upsert(0, 2, NO_VERSION, 1, "b"))));
     assertEquals(List.of("stale"), texts(newest.feed("k", upsert(0, 3, 4, 2, "c"))));
   }
 
@@ -108,7 +117,9 @@ class NewestTest {
   @Test
   void withoutAKeyThereIsNoRowAndThatIsCounted() {
     Driven newest = Driven.of(new Newest(true, false, StepSize.RECORD));
-    assertEquals(List.of("no key", "no key"), texts(newest.feed((String) null, logged(1, 0, "a"), logged(2, 1, null))));
+    assertEquals(
+        List.of("no key", "no key"),
+        texts(newest.feed((String) null, logged(1, 0, "a"), logged(2, 1, null))));
     assertNull(newest.value("newest", null));
   }
 
@@ -128,7 +139,8 @@ class NewestTest {
     for (Change change : log) {
       String row = change.after() == null ? null : Driven.text(change.after());
       if (change.version() == NO_VERSION) known = new Known(row, known.version, known.stale);
-      else if (change.version() >= known.version) known = new Known(row, change.version(), known.stale);
+      else if (change.version() >= known.version)
+        known = new Known(row, change.version(), known.stale);
       else known = new Known(known.row, known.version, known.stale + 1);
     }
     return known;
@@ -146,24 +158,27 @@ class NewestTest {
 
   @Test
   void batchesAndBlocksMakeNoDifference() {
-    Chance.times(300, chance -> {
-      List<Change> log = log(chance);
-      Driven newest = Driven.of(new Newest(true, false, StepSize.RECORD));
-      Emitted emitted = new Emitted();
-      int stale = 0;
-      for (int from = 0; from < log.size(); ) {
-        int to = Math.min(log.size(), from + 1 + chance.nextInt(8));
-        List<Change> batch = new ArrayList<>(log.subList(from, to));
-        Collections.shuffle(batch, chance);
-        for (Change change : newest.feed(Driven.key("k"), batch, chance)) {
-          if (change.side() == Operator.STALE) stale++;
-          else emitted.take("k", change);
-        }
-        from = to;
-        Known expected = model(log.subList(0, to));
-        assertEquals(expected.row == null ? Map.of() : Map.of("k", expected.row), emitted.rows());
-        assertEquals(expected.stale, stale);
-      }
-    });
+    Chance.times(
+        300,
+        chance -> {
+          List<Change> log = log(chance);
+          Driven newest = Driven.of(new Newest(true, false, StepSize.RECORD));
+          Emitted emitted = new Emitted();
+          int stale = 0;
+          for (int from = 0; from < log.size(); ) {
+            int to = Math.min(log.size(), from + 1 + chance.nextInt(8));
+            List<Change> batch = new ArrayList<>(log.subList(from, to));
+            Collections.shuffle(batch, chance);
+            for (Change change : newest.feed(Driven.key("k"), batch, chance)) {
+              if (change.side() == Operator.STALE) stale++;
+              else emitted.take("k", change);
+            }
+            from = to;
+            Known expected = model(log.subList(0, to));
+            assertEquals(
+                expected.row == null ? Map.of() : Map.of("k", expected.row), emitted.rows());
+            assertEquals(expected.stale, stale);
+          }
+        });
   }
 }

@@ -36,7 +36,8 @@ public final class Rows {
     Maker maker = MAKERS.computeIfAbsent(Arrays.asList(types), Maker::of);
     Object[] converted = new Object[values.length];
     for (int i = 0; i < values.length; i++) {
-      converted[i] = values[i] instanceof Rows struct ? struct.row : maker.converters.get(i).apply(values[i]);
+      converted[i] =
+          values[i] instanceof Rows struct ? struct.row : maker.converters.get(i).apply(values[i]);
     }
     // The projection uses its buffer again: so the copy.
     row = maker.projection.apply(new GenericInternalRow(converted)).copy();
@@ -56,7 +57,8 @@ public final class Rows {
     if (value instanceof Integer) return DataTypes.IntegerType;
     if (value instanceof Long) return DataTypes.LongType;
     if (value instanceof Double) return DataTypes.DoubleType;
-    if (value instanceof BigDecimal decimal) return DataTypes.createDecimalType(38, decimal.scale());
+    if (value instanceof BigDecimal decimal)
+      return DataTypes.createDecimalType(38, decimal.scale());
     return DataTypes.StringType;
   }
 
@@ -79,13 +81,16 @@ public final class Rows {
     UnsafeRow row = new UnsafeRow(types.length);
     row.pointTo(bytes, bytes.length);
     Object[] values = new Object[types.length];
-    for (int i = 0; i < types.length; i++) values[i] = row.isNullAt(i) ? null : java(row.get(i, types[i]), types[i]);
+    for (int i = 0; i < types.length; i++)
+      values[i] = row.isNullAt(i) ? null : java(row.get(i, types[i]), types[i]);
     return Arrays.asList(values);
   }
 
   private static Object java(Object value, DataType type) {
     if (value instanceof Decimal decimal) return decimal.toJavaBigDecimal();
     Object converted = CatalystTypeConverters.convertToScala(value, type);
-    return converted instanceof scala.collection.Seq<?> many ? scala.jdk.javaapi.CollectionConverters.asJava(many) : converted;
+    return converted instanceof scala.collection.Seq<?> many
+        ? scala.jdk.javaapi.CollectionConverters.asJava(many)
+        : converted;
   }
 }

@@ -31,7 +31,9 @@ class SettleTest {
 
   @Test
   void aRowThatGoesAndComesBackAsItWasIsNoChange() {
-    for (var changes : List.of(List.of(DELETE, change(null, 0, "a", 5)), List.of(change(null, 0, "a", 5), DELETE))) {
+    for (var changes :
+        List.of(
+            List.of(DELETE, change(null, 0, "a", 5)), List.of(change(null, 0, "a", 5), DELETE))) {
       Driven settle = settle();
       assertEquals(List.of(), settle.feed("k", changes.toArray(Change[]::new)));
       // It was emitted with its first time, so it goes with that.
@@ -94,33 +96,39 @@ class SettleTest {
     assertEquals(List.of("b@2 > -@3"), texts(settle.feed("k", change("b", 2, null, 3))));
   }
 
-  /** A row that moves from place to place, as the places tell it: nothing says which of them comes first. */
+  /**
+   * A row that moves from place to place, as the places tell it: nothing says which of them comes
+   * first.
+   */
   @Test
   void inWhateverOrderThePlacesTellTheEndIsTheRow() {
-    Chance.times(500, chance -> {
-      Driven settle = Driven.of(new Settle(StepSize.BATCH));
-      Emitted emitted = new Emitted();
-      String row = null;
-      long since = 0;
-      for (long time = 1, batch = 0; batch < 8; batch++) {
-        List<Change> changes = new ArrayList<>();
-        for (int left = 1 + chance.nextInt(5); left > 0; left--, time++) {
-          String next = chance.nextInt(4) == 0 ? null : Chance.one(chance, "a", "b", "c");
-          if (Change.same(Driven.bytes(row), Driven.bytes(next))) continue;
-          if (row != null && next != null && chance.nextBoolean()) {
-            changes.add(change(row, since, next, time));
-          } else {
-            if (row != null) changes.add(change(row, since, null, time));
-            if (next != null) changes.add(change(null, 0, next, time));
+    Chance.times(
+        500,
+        chance -> {
+          Driven settle = Driven.of(new Settle(StepSize.BATCH));
+          Emitted emitted = new Emitted();
+          String row = null;
+          long since = 0;
+          for (long time = 1, batch = 0; batch < 8; batch++) {
+            List<Change> changes = new ArrayList<>();
+            for (int left = 1 + chance.nextInt(5); left > 0; left--, time++) {
+              String next = chance.nextInt(4) == 0 ? null : Chance.one(chance, "a", "b", "c");
+              if (Change.same(Driven.bytes(row), Driven.bytes(next))) continue;
+              if (row != null && next != null && chance.nextBoolean()) {
+                changes.add(change(row, since, next, time));
+              } else {
+                if (row != null) changes.add(change(row, since, null, time));
+                if (next != null) changes.add(change(null, 0, next, time));
+              }
+              row = next;
+              since = time;
+            }
+            Collections.shuffle(changes, chance);
+            if (changes.isEmpty()) continue;
+            for (Change change : settle.feed(Driven.key("k"), changes, chance))
+              emitted.take("k", change);
+            assertEquals(row == null ? Map.of() : Map.of("k", row), emitted.rows());
           }
-          row = next;
-          since = time;
-        }
-        Collections.shuffle(changes, chance);
-        if (changes.isEmpty()) continue;
-        for (Change change : settle.feed(Driven.key("k"), changes, chance)) emitted.take("k", change);
-        assertEquals(row == null ? Map.of() : Map.of("k", row), emitted.rows());
-      }
-    });
+        });
   }
 }

@@ -10,10 +10,14 @@ import java.util.Map;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
-/** State that another kernel wrote, in a format that this one does not know, is refused, not misread. */
+/**
+ * State that another kernel wrote, in a format that this one does not know, is refused, not
+ * misread.
+ */
 class StateFormatTest {
   private static final byte[] KEY = Driven.key("k");
   private static final int KNOWN = 1;
+
   /** Of events that wait. */
   private static final int WAITING = 2;
 
@@ -87,8 +91,10 @@ class StateFormatTest {
   void ofTableAggregate() {
     byte[] row = Functions.few(new java.util.Random(0)).bytes();
     Change change = new Change((byte) 0, 1, 0, 1, 0, null, row);
-    refusesValue(Driven.of(new TableAggregate(Functions.all(), false, StepSize.BATCH)), "group", change);
-    refusesValue(Driven.of(new TableAggregate(Functions.ordered(), true, StepSize.BATCH)), "group", change);
+    refusesValue(
+        Driven.of(new TableAggregate(Functions.all(), false, StepSize.BATCH)), "group", change);
+    refusesValue(
+        Driven.of(new TableAggregate(Functions.ordered(), true, StepSize.BATCH)), "group", change);
   }
 
   @Test
@@ -97,7 +103,9 @@ class StateFormatTest {
     for (TableJoin.By by : TableJoin.By.values()) {
       for (int side = 0; side < 2; side++) {
         String state = side == 0 ? "lefts" : "rights";
-        Driven join = Driven.of(new TableJoin(true, by == TableJoin.By.BOTH, by, CHANGES, CHANGES, StepSize.BATCH));
+        Driven join =
+            Driven.of(
+                new TableJoin(true, by == TableJoin.By.BOTH, by, CHANGES, CHANGES, StepSize.BATCH));
         Change change = new Change((byte) side, 1, 0, 1, 1, null, packed);
         Change other = new Change((byte) (1 - side), 1, 0, 1, 1, null, packed);
         join.feed(KEY, change);
@@ -112,10 +120,11 @@ class StateFormatTest {
   @Test
   void andWhatThisKernelWroteIsRead() {
     StoredRow kept = new StoredRow(5, 6, new byte[] {7, 8});
-    Consumer<StoredRow> same = read -> {
-      assertEquals(5, read.version());
-      assertEquals(6, read.time());
-    };
+    Consumer<StoredRow> same =
+        read -> {
+          assertEquals(5, read.version());
+          assertEquals(6, read.time());
+        };
     same.accept(StoredRow.read(kept.write()));
     assertEquals(2, StoredRow.read(kept.write()).row().length);
     same.accept(StoredRow.read(new StoredRow(5, 6, null).write()));

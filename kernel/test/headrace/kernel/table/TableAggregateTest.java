@@ -8,9 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import headrace.kernel.block.Change;
-import headrace.kernel.table.Anew.Entry;
-import headrace.kernel.table.aggregate.Call.Kind;
+import headrace.kernel.table.Recomputed.Entry;
 import headrace.kernel.table.aggregate.Call;
+import headrace.kernel.table.aggregate.Call.Kind;
 import headrace.kernel.table.aggregate.Calls;
 import java.math.BigDecimal;
 import java.math.BigInteger;
@@ -47,17 +47,30 @@ class TableAggregateTest {
 
     /** One call over one column. */
     Groups(Kind kind, DataType type, DataType result) {
-      this(new Calls(new Call[] {new Call(kind, 0, new DataType[] {type}, -1, kind == Kind.MIN ? 1 : 0, false, result)}, 1));
+      this(
+          new Calls(
+              new Call[] {
+                new Call(
+                    kind, 0, new DataType[] {type}, -1, kind == Kind.MIN ? 1 : 0, false, result)
+              },
+              1));
     }
 
     void change(String key, Entry before, Entry after) {
       List<Entry> group = rows.computeIfAbsent(key, none -> new ArrayList<>());
       if (before != null) assertTrue(group.remove(before));
       if (after != null) group.add(after);
-      batch.computeIfAbsent(key, none -> new ArrayList<>()).add(
-          new Change(
-              (byte) 0, after == null ? now++ : after.time(), before == null ? 0 : before.time(), 0, 0,
-              before == null ? null : before.bytes(), after == null ? null : after.bytes()));
+      batch
+          .computeIfAbsent(key, none -> new ArrayList<>())
+          .add(
+              new Change(
+                  (byte) 0,
+                  after == null ? now++ : after.time(),
+                  before == null ? 0 : before.time(),
+                  0,
+                  0,
+                  before == null ? null : before.bytes(),
+                  after == null ? null : after.bytes()));
     }
 
     Entry add(Object... values) {
@@ -78,9 +91,11 @@ class TableAggregateTest {
     }
 
     private void feed(Random chance) {
-      batch.forEach((key, changes) -> {
-        for (Change change : driven.feed(Driven.key(key), changes, chance)) emitted.take(key, change);
-      });
+      batch.forEach(
+          (key, changes) -> {
+            for (Change change : driven.feed(Driven.key(key), changes, chance))
+              emitted.take(key, change);
+          });
       batch.clear();
     }
 
@@ -88,24 +103,31 @@ class TableAggregateTest {
     void run(Random chance) {
       feed(chance);
       Map<String, List<Object>> results = results();
-      rows.forEach((key, group) -> {
-        if (!group.isEmpty() || whole) {
-          Anew.assertResults(calls, group, results.get(key));
-        } else {
-          assertNull(results.get(key));
-          assertNull(driven.value("group", key), "nothing is left of " + key);
-        }
-      });
+      rows.forEach(
+          (key, group) -> {
+            if (!group.isEmpty() || whole) {
+              Recomputed.assertResults(calls, group, results.get(key));
+            } else {
+              assertNull(results.get(key));
+              assertNull(driven.value("group", key), "nothing is left of " + key);
+            }
+          });
     }
 
     Map<String, List<Object>> results() {
       Map<String, List<Object>> results = new TreeMap<>();
-      emitted.rows(bytes -> bytes).forEach((key, bytes) -> {
-        int length = Driven.key(key).length;
-        assertArrayEquals(Driven.key(key), Arrays.copyOfRange(bytes, 5, 5 + length), "the key, before the results");
-        byte[] row = Arrays.copyOfRange(bytes, 5 + length, bytes.length);
-        results.put(key, Rows.values(row, Functions.results(calls)));
-      });
+      emitted
+          .rows(bytes -> bytes)
+          .forEach(
+              (key, bytes) -> {
+                int length = Driven.key(key).length;
+                assertArrayEquals(
+                    Driven.key(key),
+                    Arrays.copyOfRange(bytes, 5, 5 + length),
+                    "the key, before the results");
+                byte[] row = Arrays.copyOfRange(bytes, 5 + length, bytes.length);
+                results.put(key, Rows.values(row, Functions.results(calls)));
+              });
       return results;
     }
 
@@ -117,33 +139,36 @@ class TableAggregateTest {
   }
 
   private static void random(Calls calls, boolean whole) {
-    Chance.times(20, chance -> {
-      Groups groups = new Groups(whole, calls);
-      for (int batch = 0; batch < 8; batch++) {
-        for (String key : List.of("k", "l", "m")) {
-          List<Entry> group = List.copyOf(groups.rows.getOrDefault(key, List.of()));
-          // Those that come are counted before those that go; all of them together must fit into the head.
-          int room = 8 - group.size();
-          int most = 8;
-          for (Entry entry : group) {
-            if (chance.nextInt(3) == 0 || batch == 7) {
-              boolean stays = batch < 7 && most-- > 0 && chance.nextBoolean();
-              groups.change(key, entry, stays ? Functions.few(chance) : null);
+    Chance.times(
+        20,
+        chance -> {
+          Groups groups = new Groups(whole, calls);
+          for (int batch = 0; batch < 8; batch++) {
+            for (String key : List.of("k", "l", "m")) {
+              List<Entry> group = List.copyOf(groups.rows.getOrDefault(key, List.of()));
+              // Those that come are counted before those that go; all of them together must fit
+              // into the head.
+              int room = 8 - group.size();
+              int most = 8;
+              for (Entry entry : group) {
+                if (chance.nextInt(3) == 0 || batch == 7) {
+                  boolean stays = batch < 7 && most-- > 0 && chance.nextBoolean();
+                  groups.change(key, entry, stays ? Functions.few(chance) : null);
+                }
+              }
+              for (int more = batch == 7 ? 0 : chance.nextInt(room + 1); more > 0; more--) {
+                groups.change(key, null, Functions.few(chance));
+              }
+              // A row that comes and goes in one batch.
+              if (chance.nextInt(3) == 0) {
+                Entry entry = Functions.few(chance);
+                groups.change(key, null, entry);
+                groups.change(key, entry, null);
+              }
             }
+            groups.run(chance);
           }
-          for (int more = batch == 7 ? 0 : chance.nextInt(room + 1); more > 0; more--) {
-            groups.change(key, null, Functions.few(chance));
-          }
-          // A row that comes and goes in one batch.
-          if (chance.nextInt(3) == 0) {
-            Entry entry = Functions.few(chance);
-            groups.change(key, null, entry);
-            groups.change(key, entry, null);
-          }
-        }
-        groups.run(chance);
-      }
-    });
+        });
   }
 
   @Test
@@ -196,7 +221,11 @@ class TableAggregateTest {
     assertEquals(List.of(), groups.driven.feed("k", other));
     Change same = new Change((byte) 0, 3000, 2000, 0, 0, Rows.of(7).bytes(), Rows.of(8).bytes());
     assertEquals(List.of(), groups.driven.feed("k", same));
-    Change first = groups.driven.feed("k", new Change((byte) 0, 4000, 0, 0, 0, null, Rows.of(0).bytes())).get(0);
+    Change first =
+        groups
+            .driven
+            .feed("k", new Change((byte) 0, 4000, 0, 0, 0, null, Rows.of(0).bytes()))
+            .get(0);
     assertEquals(1000, first.beforeTime(), "the time of what was emitted");
     assertEquals(4000, first.time());
   }
@@ -234,18 +263,25 @@ class TableAggregateTest {
 
   @Test
   void theSumOfDoublesDoesNotDependOnTheOrder() {
-    Chance.times(100, chance -> {
-      Groups groups = new Groups(Chance.one(chance, Kind.SUM, Kind.AVERAGE), DataTypes.DoubleType, DataTypes.DoubleType);
-      List<Entry> entries = new ArrayList<>();
-      for (int i = 0; i < 30; i++) {
-        double any = Double.longBitsToDouble(chance.nextLong());
-        double value = Chance.one(chance, chance.nextGaussian(), any, 1e300, -1e300, 0.1);
-        entries.add(groups.add(Double.isNaN(value) ? -0.0 : value));
-        if (chance.nextInt(3) == 0) groups.remove(entries.remove(chance.nextInt(entries.size())));
-        if (chance.nextInt(4) == 0) groups.run(chance);
-      }
-      groups.run(chance);
-    });
+    Chance.times(
+        100,
+        chance -> {
+          Groups groups =
+              new Groups(
+                  Chance.one(chance, Kind.SUM, Kind.AVERAGE),
+                  DataTypes.DoubleType,
+                  DataTypes.DoubleType);
+          List<Entry> entries = new ArrayList<>();
+          for (int i = 0; i < 30; i++) {
+            double any = Double.longBitsToDouble(chance.nextLong());
+            double value = Chance.one(chance, chance.nextGaussian(), any, 1e300, -1e300, 0.1);
+            entries.add(groups.add(Double.isNaN(value) ? -0.0 : value));
+            if (chance.nextInt(3) == 0)
+              groups.remove(entries.remove(chance.nextInt(entries.size())));
+            if (chance.nextInt(4) == 0) groups.run(chance);
+          }
+          groups.run(chance);
+        });
   }
 
   @Test
@@ -290,20 +326,32 @@ class TableAggregateTest {
 
   @Test
   void aSumOfLongsDoesNotDependOnTheOrder() {
-    Chance.times(100, chance -> {
-      Groups groups = new Groups(Kind.SUM, DataTypes.LongType, DataTypes.LongType);
-      List<Entry> entries = new ArrayList<>();
-      for (int batch = 0; batch < 10; batch++) {
-        for (int i = 0; i < 5; i++) {
-          long value = Chance.one(chance, Long.MAX_VALUE, Long.MIN_VALUE, 1L << 62, -1L << 62, chance.nextLong(), 1L, -1L);
-          entries.add(groups.add(value));
-          if (chance.nextInt(2) == 0) groups.remove(entries.remove(chance.nextInt(entries.size())));
-        }
-        BigInteger sum = BigInteger.ZERO;
-        for (Entry entry : entries) sum = sum.add(BigInteger.valueOf((Long) entry.values()[0]));
-        if (sum.bitLength() < 64) groups.run(chance);
-      }
-    });
+    Chance.times(
+        100,
+        chance -> {
+          Groups groups = new Groups(Kind.SUM, DataTypes.LongType, DataTypes.LongType);
+          List<Entry> entries = new ArrayList<>();
+          for (int batch = 0; batch < 10; batch++) {
+            for (int i = 0; i < 5; i++) {
+              long value =
+                  Chance.one(
+                      chance,
+                      Long.MAX_VALUE,
+                      Long.MIN_VALUE,
+                      1L << 62,
+                      -1L << 62,
+                      chance.nextLong(),
+                      1L,
+                      -1L);
+              entries.add(groups.add(value));
+              if (chance.nextInt(2) == 0)
+                groups.remove(entries.remove(chance.nextInt(entries.size())));
+            }
+            BigInteger sum = BigInteger.ZERO;
+            for (Entry entry : entries) sum = sum.add(BigInteger.valueOf((Long) entry.values()[0]));
+            if (sum.bitLength() < 64) groups.run(chance);
+          }
+        });
   }
 
   @Test
@@ -330,7 +378,8 @@ class TableAggregateTest {
     Groups sum = new Groups(Kind.SUM, decimal, DataTypes.createDecimalType(20, 2));
     Groups average = new Groups(Kind.AVERAGE, decimal, DataTypes.createDecimalType(14, 6));
     for (Groups groups : List.of(sum, average)) {
-      for (String value : List.of("0.01", "-99999999.99", "5.00")) groups.add(new BigDecimal(value));
+      for (String value : List.of("0.01", "-99999999.99", "5.00"))
+        groups.add(new BigDecimal(value));
       groups.run(new Random(0));
       groups.add(new BigDecimal("99999999.99"));
     }
@@ -345,7 +394,15 @@ class TableAggregateTest {
     shorts.add((short) 2);
     assertEquals(1.5, shorts.result());
     Groups floats = new Groups(Kind.SUM, DataTypes.FloatType, DataTypes.DoubleType);
-    Change change = new Change((byte) 0, 1, 0, 0, 0, null, Rows.of(new DataType[] {DataTypes.FloatType}, 0.1f).bytes());
+    Change change =
+        new Change(
+            (byte) 0,
+            1,
+            0,
+            0,
+            0,
+            null,
+            Rows.of(new DataType[] {DataTypes.FloatType}, 0.1f).bytes());
     byte[] row = floats.driven.feed("k", change).get(0).after();
     byte[] result = Arrays.copyOfRange(row, 5 + Driven.key("k").length, row.length);
     assertEquals(List.of((double) 0.1f), Rows.values(result, DataTypes.DoubleType));
@@ -371,7 +428,8 @@ class TableAggregateTest {
     assertEquals(2L, floats.emitted());
     floats.remove(entries[0], entries[2]);
     assertEquals(2L, floats.emitted());
-    Groups doubles = new Groups(Kind.SET, DataTypes.DoubleType, DataTypes.createArrayType(DataTypes.DoubleType));
+    Groups doubles =
+        new Groups(Kind.SET, DataTypes.DoubleType, DataTypes.createArrayType(DataTypes.DoubleType));
     Entry zero = doubles.add(0.0);
     doubles.add(-0.0);
     assertEquals(List.of(0.0), doubles.emitted());

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import headrace.kernel.block.Change;
-import headrace.kernel.block.Gather;
 import headrace.kernel.block.Struct;
 import headrace.kernel.table.TableJoin.By;
 import java.nio.ByteBuffer;
@@ -24,9 +23,14 @@ import org.junit.jupiter.api.Test;
 
 class TableJoinTest {
   private static final DataType[] KEY = {DataTypes.StringType};
-  private static final DataType[] ROW = {DataTypes.StringType, DataTypes.StringType, DataTypes.IntegerType};
+  private static final DataType[] ROW = {
+    DataTypes.StringType, DataTypes.StringType, DataTypes.IntegerType
+  };
 
-  /** A row of either table: its own key, the column on which it is joined with others, and something else. */
+  /**
+   * A row of either table: its own key, the column on which it is joined with others, and something
+   * else.
+   */
   private record Item(String id, String on, int x) {
     byte[] packed() {
       Rows row = Rows.of(ROW, id, on, x);
@@ -34,7 +38,9 @@ class TableJoinTest {
     }
 
     static Item read(InternalRow row) {
-      return row == null ? null : new Item(row.getString(0), row.isNullAt(1) ? null : row.getString(1), row.getInt(2));
+      return row == null
+          ? null
+          : new Item(row.getString(0), row.isNullAt(1) ? null : row.getString(1), row.getInt(2));
     }
 
     @Override
@@ -44,7 +50,7 @@ class TableJoinTest {
   }
 
   /** A change of a table's row. */
-  private record Turn(Item before, long beforeTime, Item after, long time) {}
+  private record Update(Item before, long beforeTime, Item after, long time) {}
 
   /** Two tables, their join by the operators, and by definition. */
   private static final class Tables {
@@ -66,7 +72,10 @@ class TableJoinTest {
       this.join = Driven.of(new TableJoin(left, right, by, CHANGES, CHANGES, StepSize.BATCH));
     }
 
-    /** What the tables are joined on: for {@code KEY} their keys, for {@code LEFT} a column and the right's key. */
+    /**
+     * What the tables are joined on: for {@code KEY} their keys, for {@code LEFT} a column and the
+     * right's key.
+     */
     private String on(int side, Item item) {
       return by == By.KEY || (by == By.LEFT && side == 1) ? item.id : item.on;
     }
@@ -75,19 +84,19 @@ class TableJoinTest {
     void put(int side, String id, Item item) {
       Item before = rows.get(side).get(id);
       if (Objects.equals(before, item)) return;
-      Turn turn = new Turn(before, times.get(side).getOrDefault(id, 0L), item, now++);
+      Update update = new Update(before, times.get(side).getOrDefault(id, 0L), item, now++);
       if (item == null) {
         rows.get(side).remove(id);
       } else {
         rows.get(side).put(id, item);
-        times.get(side).put(id, turn.time);
+        times.get(side).put(id, update.time);
       }
       // As Gather does it: one change where the key stays, else a delete there and an insert here.
       if (before != null && item != null && Objects.equals(on(side, before), on(side, item))) {
-        add(on(side, item), side, turn, before, item);
+        add(on(side, item), side, update, before, item);
       } else {
-        if (before != null) add(on(side, before), side, turn, before, null);
-        if (item != null) add(on(side, item), side, turn, null, item);
+        if (before != null) add(on(side, before), side, update, before, null);
+        if (item != null) add(on(side, item), side, update, null, item);
       }
     }
 
@@ -95,11 +104,20 @@ class TableJoinTest {
       put(side, item.id, item);
     }
 
-    private void add(String key, int side, Turn turn, Item before, Item after) {
+    private void add(String key, int side, Update update, Item before, Item after) {
       byte[] packed = before == null ? null : before.packed();
-      Change change = new Change(
-          (byte) side, turn.time, turn.beforeTime, turn.time, turn.time, packed, after == null ? null : after.packed());
-      batch.computeIfAbsent(ByteBuffer.wrap(Rows.of(KEY, key).bytes()), none -> new ArrayList<>()).add(change);
+      Change change =
+          new Change(
+              (byte) side,
+              update.time,
+              update.beforeTime,
+              update.time,
+              update.time,
+              packed,
+              after == null ? null : after.packed());
+      batch
+          .computeIfAbsent(ByteBuffer.wrap(Rows.of(KEY, key).bytes()), none -> new ArrayList<>())
+          .add(change);
     }
 
     /** Runs what was put since the last time as one batch, in any order of keys and blocks. */
@@ -129,13 +147,15 @@ class TableJoinTest {
 
     private List<Change> settled(List<Change> joined, Random chance) {
       Map<String, List<Change>> changes = new TreeMap<>();
-      for (Change change : joined) changes.computeIfAbsent(key(change), none -> new ArrayList<>()).add(change);
+      for (Change change : joined)
+        changes.computeIfAbsent(key(change), none -> new ArrayList<>()).add(change);
       List<Change> out = new ArrayList<>();
-      changes.forEach((key, some) -> {
-        List<Change> settled = settle.feed(Driven.key(key), some, chance);
-        assertTrue(settled.size() < 2, "one change of a row in a batch");
-        out.addAll(settled);
-      });
+      changes.forEach(
+          (key, some) -> {
+            List<Change> settled = settle.feed(Driven.key(key), some, chance);
+            assertTrue(settled.size() < 2, "one change of a row in a batch");
+            out.addAll(settled);
+          });
       return out;
     }
 
@@ -175,7 +195,8 @@ class TableJoinTest {
       }
       for (Item other : rows.get(1).values()) {
         String on = on(1, other);
-        boolean alone = on == null || rows.get(0).values().stream().noneMatch(one -> on.equals(on(0, one)));
+        boolean alone =
+            on == null || rows.get(0).values().stream().noneMatch(one -> on.equals(on(0, one)));
         if (alone && right) expected.put(key(null, other), "null " + other);
       }
       return expected;
@@ -189,25 +210,31 @@ class TableJoinTest {
   }
 
   private static void random(By by, boolean left, boolean right) {
-    Chance.times(60, chance -> {
-      Tables tables = new Tables(by, left, right);
-      for (int batch = 0; batch < 10; batch++) {
-        for (int puts = chance.nextInt(8); puts > 0; puts--) {
-          int side = chance.nextInt(2);
-          String id = Chance.one(chance, "1", "2", "3");
-          String on = Chance.one(chance, "1", "2", "4", null);
-          tables.put(side, id, chance.nextInt(4) == 0 ? null : new Item(id, on, chance.nextInt(2)));
-        }
-        tables.run(chance);
-      }
-      for (int side = 0; side < 2; side++) for (String id : List.of("1", "2", "3")) tables.put(side, id, null);
-      tables.run(chance);
-      for (String key : java.util.Arrays.asList("1", "2", "3", "4", null)) {
-        for (String state : List.of("lefts", "rights")) {
-          assertTrue(tables.join.map(state, Rows.of(KEY, key).bytes()).isEmpty(), "nothing is left of " + key);
-        }
-      }
-    });
+    Chance.times(
+        60,
+        chance -> {
+          Tables tables = new Tables(by, left, right);
+          for (int batch = 0; batch < 10; batch++) {
+            for (int puts = chance.nextInt(8); puts > 0; puts--) {
+              int side = chance.nextInt(2);
+              String id = Chance.one(chance, "1", "2", "3");
+              String on = Chance.one(chance, "1", "2", "4", null);
+              tables.put(
+                  side, id, chance.nextInt(4) == 0 ? null : new Item(id, on, chance.nextInt(2)));
+            }
+            tables.run(chance);
+          }
+          for (int side = 0; side < 2; side++)
+            for (String id : List.of("1", "2", "3")) tables.put(side, id, null);
+          tables.run(chance);
+          for (String key : java.util.Arrays.asList("1", "2", "3", "4", null)) {
+            for (String state : List.of("lefts", "rights")) {
+              assertTrue(
+                  tables.join.map(state, Rows.of(KEY, key).bytes()).isEmpty(),
+                  "nothing is left of " + key);
+            }
+          }
+        });
   }
 
   @Test
@@ -312,9 +339,14 @@ class TableJoinTest {
     Change left = new Change((byte) 0, 1, 0, 1, 1, null, one);
     Change right = new Change((byte) 1, 2, 0, 2, 2, null, one);
     byte[] key = Rows.of(KEY, (Object) null).bytes();
-    assertEquals(List.of(), Driven.of(new TableJoin(false, false, By.KEY, CHANGES, CHANGES, StepSize.BATCH)).feed(key, left, right));
+    assertEquals(
+        List.of(),
+        Driven.of(new TableJoin(false, false, By.KEY, CHANGES, CHANGES, StepSize.BATCH))
+            .feed(key, left, right));
     Driven join = Driven.of(new TableJoin(true, false, By.KEY, CHANGES, CHANGES, StepSize.BATCH));
-    assertEquals(List.of("a/1/0 null"), join.feed(key, left, right).stream().map(change -> text(change.after())).toList());
+    assertEquals(
+        List.of("a/1/0 null"),
+        join.feed(key, left, right).stream().map(change -> text(change.after())).toList());
     assertEquals(List.of(), join.feed(key, new Change((byte) 1, 3, 2, 3, 3, one, null)));
     assertEquals(1, join.feed(key, new Change((byte) 0, 4, 1, 4, 4, one, null)).size());
   }
@@ -325,9 +357,16 @@ class TableJoinTest {
     byte[] key = Rows.of(two, "1", null).bytes();
     Change one = new Change((byte) 0, 1, 0, 1, 1, null, new Item("a", "1", 0).packed());
     Change other = new Change((byte) 1, 2, 0, 2, 2, null, new Item("b", "1", 0).packed());
-    assertEquals(List.of(), Driven.of(new TableJoin(false, false, By.BOTH, CHANGES, CHANGES, StepSize.BATCH)).feed(key, one, other));
-    var out = Driven.of(new TableJoin(true, true, By.BOTH, CHANGES, CHANGES, StepSize.BATCH)).feed(key, one, other);
-    assertEquals(List.of("a/1/0 null", "null b/1/0"), out.stream().map(change -> text(change.after())).sorted().toList());
+    assertEquals(
+        List.of(),
+        Driven.of(new TableJoin(false, false, By.BOTH, CHANGES, CHANGES, StepSize.BATCH))
+            .feed(key, one, other));
+    var out =
+        Driven.of(new TableJoin(true, true, By.BOTH, CHANGES, CHANGES, StepSize.BATCH))
+            .feed(key, one, other);
+    assertEquals(
+        List.of("a/1/0 null", "null b/1/0"),
+        out.stream().map(change -> text(change.after())).sorted().toList());
   }
 
   @Test
@@ -335,14 +374,20 @@ class TableJoinTest {
     Driven join = Driven.of(new TableJoin(false, false, By.KEY, CHANGES, CHANGES, StepSize.BATCH));
     byte[] key = Rows.of(KEY, "1").bytes();
     join.feed(key, new Change((byte) 0, 50, 0, 5, 1, null, new Item("1", null, 0).packed()));
-    Change inserted = join.feed(key, new Change((byte) 1, 20, 0, 7, 2, null, new Item("1", null, 1).packed())).get(0);
+    Change inserted =
+        join.feed(key, new Change((byte) 1, 20, 0, 7, 2, null, new Item("1", null, 1).packed()))
+            .get(0);
     assertEquals(50, inserted.time());
     assertEquals(7, inserted.version());
     byte[] before = new Item("1", null, 1).packed();
-    Change updated = join.feed(key, new Change((byte) 1, 60, 20, 8, 3, before, new Item("1", null, 2).packed())).get(0);
+    Change updated =
+        join.feed(key, new Change((byte) 1, 60, 20, 8, 3, before, new Item("1", null, 2).packed()))
+            .get(0);
     assertEquals(50, updated.beforeTime());
     assertEquals(60, updated.time());
-    Change deleted = join.feed(key, new Change((byte) 0, 70, 50, 9, 4, new Item("1", null, 0).packed(), null)).get(0);
+    Change deleted =
+        join.feed(key, new Change((byte) 0, 70, 50, 9, 4, new Item("1", null, 0).packed(), null))
+            .get(0);
     assertEquals(60, deleted.beforeTime());
     assertEquals(70, deleted.time());
   }
@@ -353,15 +398,21 @@ class TableJoinTest {
     byte[] other = new Item("1", null, 2).packed();
     Driven join = Driven.of(new TableJoin(true, false, By.KEY, CHANGES, CHANGES, StepSize.BATCH));
     Emitted emitted = new Emitted();
-    List<List<Change>> batches = List.of(
-        List.of(new Change((byte) 0, 1, 0, 1, 1, null, one), new Change((byte) 1, 2, 0, 2, 2, null, other)),
-        // The partner goes.
-        List.of(new Change((byte) 1, 9, 2, 9, 9, other, null)),
-        // The row goes, and comes back as it was.
-        List.of(new Change((byte) 0, 10, 1, 10, 10, one, null), new Change((byte) 0, 11, 0, 11, 11, null, one)),
-        List.of(new Change((byte) 0, 12, 11, 12, 12, one, null)));
+    List<List<Change>> batches =
+        List.of(
+            List.of(
+                new Change((byte) 0, 1, 0, 1, 1, null, one),
+                new Change((byte) 1, 2, 0, 2, 2, null, other)),
+            // The partner goes.
+            List.of(new Change((byte) 1, 9, 2, 9, 9, other, null)),
+            // The row goes, and comes back as it was.
+            List.of(
+                new Change((byte) 0, 10, 1, 10, 10, one, null),
+                new Change((byte) 0, 11, 0, 11, 11, null, one)),
+            List.of(new Change((byte) 0, 12, 11, 12, 12, one, null)));
     for (List<Change> batch : batches) {
-      for (Change change : join.feed(Rows.of(KEY, "1").bytes(), batch, new Random(2))) emitted.take("1", change);
+      for (Change change : join.feed(Rows.of(KEY, "1").bytes(), batch, new Random(2)))
+        emitted.take("1", change);
     }
     assertTrue(emitted.rows().isEmpty());
   }

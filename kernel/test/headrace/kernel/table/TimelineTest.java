@@ -29,7 +29,8 @@ class TimelineTest {
   @Test
   void changesWaitForTheWatermarkAndComeInTheOrderOfTheirTimes() {
     Driven timeline = timeline();
-    assertEquals(List.of(), timeline.feed("k", row(9001, 0, "c"), row(2000, 1, "a"), row(2001, 2, "b")));
+    assertEquals(
+        List.of(), timeline.feed("k", row(9001, 0, "c"), row(2000, 1, "a"), row(2001, 2, "b")));
     assertEquals(List.of(), timeline.watermark(2));
     assertEquals(List.of("- > a@2000 v1", "a@2000 > b@2001 v2"), texts(timeline.watermark(9)));
     assertEquals(List.of("b@2001 > c@9001 v0"), texts(timeline.watermark(10)));
@@ -98,29 +99,35 @@ class TimelineTest {
     assertThrows(StateFormatException.class, () -> timeline.feed("k", row(1, 0, "a")));
   }
 
-  /** What a batch brings is on time, in any order. The rows of a batch come before its timers, or after. */
+  /**
+   * What a batch brings is on time, in any order. The rows of a batch come before its timers, or
+   * after.
+   */
   @Test
   void whatIsEmittedIsTheSameHoweverItComes() {
-    Chance.times(200, chance -> {
-      int batches = 8;
-      int step = 10;
-      Map<String, List<Change>> made = new TreeMap<>();
-      Map<String, List<String>> expected = new TreeMap<>();
-      for (String key : List.of("k", "l", "m")) {
-        TreeMap<Long, Change> newest = new TreeMap<>();
-        for (int i = 0; i < 20; i++) {
-          long time = chance.nextInt(batches * step) * MS + Chance.one(chance, 0, 1, 999);
-          Change row = row(time, i, chance.nextInt(5) == 0 ? null : Chance.one(chance, "a", "b", "c"));
-          made.computeIfAbsent(key, none -> new ArrayList<>()).add(row);
-          newest.put(time, row);
-        }
-        expected.put(key, model(newest));
-      }
-      for (int tries = 0; tries < 3; tries++) {
-        Map<String, List<String>> found = run(made, batches, step, chance, tries == 1);
-        assertEquals(expected, found);
-      }
-    });
+    Chance.times(
+        200,
+        chance -> {
+          int batches = 8;
+          int step = 10;
+          Map<String, List<Change>> made = new TreeMap<>();
+          Map<String, List<String>> expected = new TreeMap<>();
+          for (String key : List.of("k", "l", "m")) {
+            TreeMap<Long, Change> newest = new TreeMap<>();
+            for (int i = 0; i < 20; i++) {
+              long time = chance.nextInt(batches * step) * MS + Chance.one(chance, 0, 1, 999);
+              Change row =
+                  row(time, i, chance.nextInt(5) == 0 ? null : Chance.one(chance, "a", "b", "c"));
+              made.computeIfAbsent(key, none -> new ArrayList<>()).add(row);
+              newest.put(time, row);
+            }
+            expected.put(key, model(newest));
+          }
+          for (int tries = 0; tries < 3; tries++) {
+            Map<String, List<String>> found = run(made, batches, step, chance, tries == 1);
+            assertEquals(expected, found);
+          }
+        });
   }
 
   private static List<String> model(TreeMap<Long, Change> newest) {
@@ -131,7 +138,13 @@ class TimelineTest {
       String row = change.after() == null ? null : Driven.text(change.after());
       if (row == null ? last == null : row.equals(last)) continue;
       String version = row == null ? "" : " v" + change.version();
-      changes.add((last == null ? "-" : last + "@" + since) + " > " + (row == null ? "-" : row) + "@" + change.time() + version);
+      changes.add(
+          (last == null ? "-" : last + "@" + since)
+              + " > "
+              + (row == null ? "-" : row)
+              + "@"
+              + change.time()
+              + version);
       last = row;
       since = change.time();
     }
@@ -141,26 +154,29 @@ class TimelineTest {
   private static Map<String, List<String>> run(
       Map<String, List<Change>> made, int batches, int step, Random chance, boolean timersFirst) {
     Map<String, List<String>> found = new TreeMap<>();
-    made.forEach((key, rows) -> {
-      // One operator a key, so that what timers emit is known to be of it.
-      Driven timeline = timeline();
-      List<Change> out = new ArrayList<>();
-      Map<Integer, List<Change>> coming = new TreeMap<>();
-      for (Change row : rows) {
-        int latest = (int) (row.time() / MS) / step;
-        coming.computeIfAbsent(chance.nextInt(latest + 1), none -> new ArrayList<>()).add(row);
-      }
-      for (int batch = 0; batch < batches; batch++) {
-        timeline.batch(batch * step);
-        if (timersFirst && batch > 0) out.addAll(timeline.watermark(batch * step));
-        List<Change> now = coming.get(batch);
-        if (now != null) out.addAll(timeline.feed(Driven.key(key), now, chance));
-        if (!timersFirst && batch > 0) out.addAll(timeline.watermark(batch * step));
-        for (Change change : out) assertTrue(change.time() < (long) batch * step * MS && change.sequence() == change.time());
-      }
-      out.addAll(timeline.watermark(batches * step + 1));
-      found.put(key, texts(out));
-    });
+    made.forEach(
+        (key, rows) -> {
+          // One operator a key, so that what timers emit is known to be of it.
+          Driven timeline = timeline();
+          List<Change> out = new ArrayList<>();
+          Map<Integer, List<Change>> coming = new TreeMap<>();
+          for (Change row : rows) {
+            int latest = (int) (row.time() / MS) / step;
+            coming.computeIfAbsent(chance.nextInt(latest + 1), none -> new ArrayList<>()).add(row);
+          }
+          for (int batch = 0; batch < batches; batch++) {
+            timeline.batch(batch * step);
+            if (timersFirst && batch > 0) out.addAll(timeline.watermark(batch * step));
+            List<Change> now = coming.get(batch);
+            if (now != null) out.addAll(timeline.feed(Driven.key(key), now, chance));
+            if (!timersFirst && batch > 0) out.addAll(timeline.watermark(batch * step));
+            for (Change change : out)
+              assertTrue(
+                  change.time() < (long) batch * step * MS && change.sequence() == change.time());
+          }
+          out.addAll(timeline.watermark(batches * step + 1));
+          found.put(key, texts(out));
+        });
     return found;
   }
 }

@@ -41,7 +41,8 @@ class AggregatesTest {
         aggregates.type());
     assertEquals(3, aggregates.results().length);
     assertArrayEquals(
-        new Object[] {DataTypes.IntegerType, DataTypes.DoubleType, DataTypes.IntegerType}, aggregates.functions().arguments());
+        new Object[] {DataTypes.IntegerType, DataTypes.DoubleType, DataTypes.IntegerType},
+        aggregates.functions().arguments());
   }
 
   @Test
@@ -60,19 +61,24 @@ class AggregatesTest {
 
   @Test
   void constantsStayInTheCall() {
-    assertEquals(List.of("x"), arguments(of("approx_percentile(x, array(0.1, 0.5 + 0.1), 10 * 10)")));
+    assertEquals(
+        List.of("x"), arguments(of("approx_percentile(x, array(0.1, 0.5 + 0.1), 10 * 10)")));
   }
 
   @Test
   void theCurrentTimeIsNoConstant() {
     assertEquals(1, of("max(current_timestamp())").functions().arguments().length);
-    assertEquals(DataTypes.TimestampType, of("max(current_timestamp())").functions().arguments()[0]);
+    assertEquals(
+        DataTypes.TimestampType, of("max(current_timestamp())").functions().arguments()[0]);
   }
 
   @Test
   void distinctValuesAreRefused() {
     var refused = assertThrows(IllegalArgumentException.class, () -> of("1 + count(distinct x)"));
-    assertEquals("count(DISTINCT x) can't be computed in these windows: a window keeps no list of the values it has seen", refused.getMessage());
+    assertEquals(
+        "count(DISTINCT x) can't be computed in these windows: a window keeps no list of the values"
+            + " it has seen",
+        refused.getMessage());
   }
 
   @Test
@@ -83,13 +89,21 @@ class AggregatesTest {
 
   @Test
   void functionsTravel() throws Exception {
-    Functions functions = of("avg(x)", "collect_list(s)", "approx_percentile(x, 0.5)", "approx_count_distinct(x)", "count_if(x > 1)").functions();
+    Functions functions =
+        of(
+                "avg(x)",
+                "collect_list(s)",
+                "approx_percentile(x, 0.5)",
+                "approx_count_distinct(x)",
+                "count_if(x > 1)")
+            .functions();
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
       out.writeObject(new WindowAggregate(functions, Frames.session(5), EmitMode.FINAL, 0));
       out.writeObject(functions);
     }
-    try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray()))) {
+    try (ObjectInputStream in =
+        new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray()))) {
       assertTrue(in.readObject() instanceof WindowAggregate);
       Buffers buffers = new Buffers((Functions) in.readObject());
       assertEquals(0, buffers.evaluate(buffers.read(buffers.write(buffers.empty()))).getLong(3));

@@ -9,7 +9,10 @@ import java.util.List;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** What must be emitted of a key, computed anew from all its events, batch by batch and millisecond by millisecond. */
+/**
+ * What must be emitted of a key, computed again from all its events, batch by batch and millisecond
+ * by millisecond.
+ */
 final class Model {
   private static final long MS = 1000;
 
@@ -17,10 +20,13 @@ final class Model {
   private final Frames frames;
   private final EmitMode emit;
   private final long tick;
+
   /** Those that came and are in no session that has ended. */
   private final List<Event> events = new ArrayList<>();
+
   /** The windows of ticks that were emitted and have not ended. */
   private final TreeMap<Span, List<Object>> toldOpen = new TreeMap<>();
+
   private final TreeMap<Long, String> toldSessions = new TreeMap<>();
   private long now = Long.MIN_VALUE;
   private long forgotten = Long.MIN_VALUE;
@@ -47,7 +53,8 @@ final class Model {
       ends(watermark, emitted);
     } else {
       long first = events.stream().mapToLong(Event::time).min().orElse(Long.MAX_VALUE);
-      for (long at = Math.max(now, Math.floorDiv(first, MS) * MS); at <= watermark; at += MS) if (at > now) moment(at, emitted);
+      for (long at = Math.max(now, Math.floorDiv(first, MS) * MS); at <= watermark; at += MS)
+        if (at > now) moment(at, emitted);
       now = watermark;
     }
     return emitted;
@@ -66,7 +73,8 @@ final class Model {
     }
     Span open = null;
     for (Event event : some.stream().sorted(Event.ORDER).toList()) {
-      if (open != null && event.time() <= open.end()) open = new Span(open.start(), event.time() + session.gap());
+      if (open != null && event.time() <= open.end())
+        open = new Span(open.start(), event.time() + session.gap());
       else {
         if (open != null) windows.add(open);
         open = new Span(event.time(), event.time() + session.gap());
@@ -77,7 +85,9 @@ final class Model {
   }
 
   private List<Event> in(Span span, long before) {
-    return events.stream().filter(event -> span.contains(event.time()) && event.time() < before).toList();
+    return events.stream()
+        .filter(event -> span.contains(event.time()) && event.time() < before)
+        .toList();
   }
 
   private String line(Span span, boolean last, long time, long before) {
@@ -88,7 +98,8 @@ final class Model {
     TreeSet<Span> all = windows(events);
     if (sessions()) {
       for (long start : List.copyOf(toldSessions.keySet())) {
-        if (all.stream().noneMatch(span -> span.start() == start)) emitted.add(toldSessions.remove(start).replace(") ", ") gone "));
+        if (all.stream().noneMatch(span -> span.start() == start))
+          emitted.add(toldSessions.remove(start).replace(") ", ") gone "));
       }
     }
     for (Span span : all) {
@@ -102,7 +113,8 @@ final class Model {
   private void ends(long watermark, List<String> emitted) {
     for (Span span : windows(events)) {
       if (span.end() > watermark) continue;
-      if (emit != EmitMode.UPDATES && span.end() > now) emitted.add(line(span, true, span.end() - 1, Long.MAX_VALUE));
+      if (emit != EmitMode.UPDATES && span.end() > now)
+        emitted.add(line(span, true, span.end() - 1, Long.MAX_VALUE));
       if (sessions()) {
         toldSessions.remove(span.start());
         events.removeIf(event -> span.contains(event.time()));
@@ -133,7 +145,8 @@ final class Model {
     List<Event> passed = events.stream().filter(event -> event.time() < at).toList();
     if (!idle || windows(passed).stream().anyMatch(span -> span.end() > at)) return;
     forgotten = at;
-    toldOpen.forEach((span, results) -> emitted.add(Outcome.line(key, span, results, false, true, at)));
+    toldOpen.forEach(
+        (span, results) -> emitted.add(Outcome.line(key, span, results, false, true, at)));
     toldOpen.clear();
   }
 }

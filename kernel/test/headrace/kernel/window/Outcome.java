@@ -16,8 +16,9 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * What was emitted, as text, one line a change: {@code k [0, 10) 2 [1, 2] @9}: the key, the window in milliseconds, the results, the time;
- * with {@code final}, or {@code gone}. Each change must begin with the row and the time in which the last one of its window ended.
+ * What was emitted, as text, one line a change: {@code k [0, 10) 2 [1, 2] @9}: the key, the window
+ * in milliseconds, the results, the time; with {@code final}, or {@code gone}. Each change must
+ * begin with the row and the time in which the last one of its window ended.
  */
 final class Outcome {
   private final DataType[] types;
@@ -39,20 +40,42 @@ final class Outcome {
   private String text(Change change) {
     byte[] both = change.after() == null ? change.before() : change.after();
     int length = Platform.getInt(both, Platform.BYTE_ARRAY_OFFSET);
-    String key = (String) Rows.values(Arrays.copyOfRange(both, 5, 5 + length), DataTypes.StringType).get(0);
+    String key =
+        (String) Rows.values(Arrays.copyOfRange(both, 5, 5 + length), DataTypes.StringType).get(0);
     List<Object> row = Rows.values(Arrays.copyOfRange(both, 5 + length, both.length), types);
     long start = (Long) row.get(0);
     long end = (Long) row.get(1);
     String window = key + start + (sessions ? "" : " " + end);
     Change known = change.after() == null ? last.remove(window) : last.put(window, change);
-    assertArrayEquals(known == null ? null : known.after(), change.before(), "the row before, of " + window);
-    assertEquals(known == null ? 0 : known.time(), change.beforeTime(), "the time of the row before, of " + window);
-    return line(key, new Span(start, end), row.subList(3, row.size()), (Boolean) row.get(2), change.after() == null, change.time());
+    assertArrayEquals(
+        known == null ? null : known.after(), change.before(), "the row before, of " + window);
+    assertEquals(
+        known == null ? 0 : known.time(),
+        change.beforeTime(),
+        "the time of the row before, of " + window);
+    return line(
+        key,
+        new Span(start, end),
+        row.subList(3, row.size()),
+        (Boolean) row.get(2),
+        change.after() == null,
+        change.time());
   }
 
-  static String line(String key, Span span, List<Object> results, boolean last, boolean gone, long time) {
+  static String line(
+      String key, Span span, List<Object> results, boolean last, boolean gone, long time) {
     String what = gone ? " gone" : last ? " final" : "";
-    return key + " [" + millis(span.start()) + ", " + millis(span.end()) + ")" + what + " " + results + " @" + millis(time);
+    return key
+        + " ["
+        + millis(span.start())
+        + ", "
+        + millis(span.end())
+        + ")"
+        + what
+        + " "
+        + results
+        + " @"
+        + millis(time);
   }
 
   private static String millis(long micros) {

@@ -23,7 +23,9 @@ final class Sql {
           .config("spark.sql.shuffle.partitions", "1")
           .config("spark.sql.codegen.wholeStage", "false")
           .config("spark.sql.adaptive.enabled", "false")
-          .config("spark.sql.streaming.stateStore.providerClass", "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
+          .config(
+              "spark.sql.streaming.stateStore.providerClass",
+              "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
           .config("spark.hadoop.fs.file.impl", "headrace.kernel.LocalDisk")
           .config("spark.sql.warehouse.dir", System.getProperty("java.io.tmpdir"))
           .getOrCreate();
@@ -65,13 +67,15 @@ final class Sql {
 
   /** What the expressions are, of a row of results. */
   static List<Object> results(Aggregates aggregates, List<Object> values) {
-    Dataset<Row> frame = SPARK.createDataFrame(List.of(RowFactory.create(values.toArray())), aggregates.type());
+    Dataset<Row> frame =
+        SPARK.createDataFrame(List.of(RowFactory.create(values.toArray())), aggregates.type());
     return values(frame.select(aggregates.results()).head());
   }
 
   static List<Object> values(Row row) {
     List<Object> values = new ArrayList<>();
-    for (int i = 0; i < row.size(); i++) values.add(row.get(i) instanceof scala.collection.Seq<?> ? row.getList(i) : row.get(i));
+    for (int i = 0; i < row.size(); i++)
+      values.add(row.get(i) instanceof scala.collection.Seq<?> ? row.getList(i) : row.get(i));
     return values;
   }
 }

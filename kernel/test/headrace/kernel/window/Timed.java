@@ -14,7 +14,10 @@ import java.util.Map;
 import java.util.Random;
 import scala.Tuple2;
 
-/** WindowAggregate on {@link Tws}, batch by batch as Spark runs them: the rows of a batch see its watermark and come before its timers. */
+/**
+ * WindowAggregate on {@link Tws}, batch by batch as Spark runs them: the rows of a batch see its
+ * watermark and come before its timers.
+ */
 final class Timed {
   private final Tws<byte[], Tuple2<byte[], byte[]>, byte[]> tws;
   private long watermark = 0;
@@ -23,7 +26,10 @@ final class Timed {
     tws = new Tws<>(new Ahead(windows, () -> watermark), block -> Long.MAX_VALUE);
   }
 
-  /** A batch: the events of each key, in any order and any blocks, and the watermark in milliseconds. */
+  /**
+   * A batch: the events of each key, in any order and any blocks, and the watermark in
+   * milliseconds.
+   */
   List<Change> batch(long watermark, Map<String, List<Event>> events, Random chance) {
     boolean moves = watermark > this.watermark;
     this.watermark = watermark;
@@ -39,14 +45,17 @@ final class Timed {
     List<byte[]> blocks = new ArrayList<>();
     BlockBuilder block = new BlockBuilder(64);
     for (Event event : shuffled) {
-      block.add(new Change((byte) 0, event.time(), 0, event.closed(), event.sequence(), null, event.row()));
+      block.add(
+          new Change(
+              (byte) 0, event.time(), 0, event.closed(), event.sequence(), null, event.row()));
       if (chance.nextInt(3) > 0) continue;
       blocks.add(block.build());
       block = new BlockBuilder(1);
     }
     if (!block.isEmpty()) blocks.add(block.build());
     @SuppressWarnings({"unchecked", "rawtypes"})
-    Tuple2<byte[], byte[]>[] rows = blocks.stream().map(bytes -> new Tuple2<>(group(key), bytes)).toArray(Tuple2[]::new);
+    Tuple2<byte[], byte[]>[] rows =
+        blocks.stream().map(bytes -> new Tuple2<>(group(key), bytes)).toArray(Tuple2[]::new);
     List<Change> emitted = changes(tws.feed(group(key), rows));
     // What is kept or emitted must not lie in the blocks.
     for (byte[] bytes : blocks) Arrays.fill(bytes, (byte) 0xAA);

@@ -23,7 +23,8 @@ import org.junit.jupiter.api.Test;
 /** Times of events are given in milliseconds here. */
 class WindowAggregateTest {
   private static final long MS = 1000;
-  private static final Functions FUNCTIONS = Sql.aggregates("x bigint", "count(*)", "sum(x)", "collect_list(x)").functions();
+  private static final Functions FUNCTIONS =
+      Sql.aggregates("x bigint", "count(*)", "sum(x)", "collect_list(x)").functions();
 
   private static Event event(double millis, long number) {
     return new Event(Math.round(millis * MS), number, Long.MIN_VALUE, Rows.of(number).bytes());
@@ -41,7 +42,9 @@ class WindowAggregateTest {
     }
 
     List<String> batch(long watermark, Event... events) {
-      return outcome.texts(timed.batch(watermark, events.length == 0 ? Map.of() : Map.of("k", List.of(events)), chance));
+      return outcome.texts(
+          timed.batch(
+              watermark, events.length == 0 ? Map.of() : Map.of("k", List.of(events)), chance));
     }
   }
 
@@ -52,7 +55,8 @@ class WindowAggregateTest {
   @Test
   void updatesAreToldAfterEachBatch() {
     Story story = tumbling(EmitMode.UPDATES);
-    List<String> first = List.of("k [0, 10) [2, 3, [1, 2]] @9.999", "k [10, 20) [1, 3, [3]] @19.999");
+    List<String> first =
+        List.of("k [0, 10) [2, 3, [1, 2]] @9.999", "k [10, 20) [1, 3, [3]] @19.999");
     assertEquals(first, story.batch(0, event(3, 2), event(1, 1), event(10, 3)));
     assertEquals(List.of("k [10, 20) [2, 7, [3, 4]] @19.999"), story.batch(5, event(19.999, 4)));
     assertEquals(List.of(), story.batch(10));
@@ -75,7 +79,9 @@ class WindowAggregateTest {
   void orBoth() {
     Story story = tumbling(EmitMode.ALL);
     assertEquals(List.of("k [0, 10) [1, 1, [1]] @9.999"), story.batch(0, event(1, 1)));
-    assertEquals(List.of("k [0, 10) [2, 3, [1, 2]] @9.999", "k [0, 10) final [2, 3, [1, 2]] @9.999"), story.batch(12, event(9, 2)));
+    assertEquals(
+        List.of("k [0, 10) [2, 3, [1, 2]] @9.999", "k [0, 10) final [2, 3, [1, 2]] @9.999"),
+        story.batch(12, event(9, 2)));
     assertEquals(List.of("k [10, 20) [1, 3, [3]] @19.999"), story.batch(12, event(12.5, 3)));
     assertEquals(List.of("k [10, 20) final [1, 3, [3]] @19.999"), story.batch(100));
     assertNull(story.timed.kept("k"));
@@ -95,12 +101,15 @@ class WindowAggregateTest {
     assertEquals(List.of(), story.batch(0, event(1, 1), event(7, 2), event(5, 3)));
     assertEquals(List.of(), story.batch(4));
     assertEquals(List.of("k [0, 10) [1, 1, [1]] @5"), story.batch(5));
-    assertEquals(List.of("k [0, 10) final [4, 10, [1, 3, 2, 4]] @10"), story.batch(14, event(9, 4)));
+    assertEquals(
+        List.of("k [0, 10) final [4, 10, [1, 3, 2, 4]] @10"), story.batch(14, event(9, 4)));
     assertEquals(List.of("k [10, 20) [0, null, []] @15"), story.batch(19));
     assertEquals(List.of("k [10, 20) final [0, null, []] @20"), story.batch(30));
     assertNull(story.timed.kept("k"), "a window without events was final");
     assertEquals(List.of(), story.batch(40));
-    assertEquals(List.of("k [40, 50) [1, 5, [5]] @45", "k [40, 50) final [1, 5, [5]] @50"), story.batch(50, event(41, 5)));
+    assertEquals(
+        List.of("k [40, 50) [1, 5, [5]] @45", "k [40, 50) final [1, 5, [5]] @50"),
+        story.batch(50, event(41, 5)));
     assertNotNull(story.timed.kept("k"));
   }
 
@@ -108,7 +117,10 @@ class WindowAggregateTest {
   void aWindowThatEndsBetweenTicksIsToldAtItsEndToo() {
     Story story = new Story(Frames.fixed(10 * MS, 10 * MS, 0), EmitMode.EVERY, 7);
     assertEquals(
-        List.of("k [0, 10) [1, 1, [1]] @7", "k [0, 10) final [2, 3, [1, 2]] @10", "k [10, 20) [0, null, []] @14"),
+        List.of(
+            "k [0, 10) [1, 1, [1]] @7",
+            "k [0, 10) final [2, 3, [1, 2]] @10",
+            "k [10, 20) [0, null, []] @14"),
         story.batch(19, event(1, 1), event(8, 2)));
     assertEquals(List.of("k [10, 20) final [0, null, []] @20"), story.batch(1000));
     assertNull(story.timed.kept("k"));
@@ -127,8 +139,13 @@ class WindowAggregateTest {
     Story story = new Story(Frames.fixed(10 * MS, 5 * MS, 0), EmitMode.EVERY, 5);
     List<String> expected =
         List.of(
-            "k [-5, 5) final [1, 1, [1]] @5", "k [0, 10) [1, 1, [1]] @5", "k [0, 10) final [1, 1, [1]] @10", "k [5, 15) [0, null, []] @10",
-            "k [5, 15) final [0, null, []] @15", "k [10, 20) [0, null, []] @15", "k [10, 20) gone [0, null, []] @15");
+            "k [-5, 5) final [1, 1, [1]] @5",
+            "k [0, 10) [1, 1, [1]] @5",
+            "k [0, 10) final [1, 1, [1]] @10",
+            "k [5, 15) [0, null, []] @10",
+            "k [5, 15) final [0, null, []] @15",
+            "k [10, 20) [0, null, []] @15",
+            "k [10, 20) gone [0, null, []] @15");
     assertEquals(expected, story.batch(99, event(1, 1)));
     assertNull(story.timed.kept("k"));
   }
@@ -139,7 +156,9 @@ class WindowAggregateTest {
     List<String> emitted = story.batch(40, event(1, 1), event(35, 2), event(41, 3));
     List<String> expected =
         List.of(
-            "k [0, 10) final [1, 1, [1]] @10", "k [10, 20) final [0, null, []] @20", "k [30, 40) final [1, 2, [2]] @40");
+            "k [0, 10) final [1, 1, [1]] @10",
+            "k [10, 20) final [0, null, []] @20",
+            "k [30, 40) final [1, 2, [2]] @40");
     assertEquals(expected, emitted);
   }
 
@@ -154,8 +173,12 @@ class WindowAggregateTest {
   @Test
   void sessionsAreJoinedByALateEvent() {
     Story story = new Story(Frames.session(10 * MS), EmitMode.ALL, 0);
-    assertEquals(List.of("k [0, 10) [1, 1, [1]] @9.999", "k [15, 25) [1, 2, [2]] @24.999"), story.batch(0, event(0, 1), event(15, 2)));
-    assertEquals(List.of("k [15, 25) gone [1, 2, [2]] @24.999", "k [0, 25) [3, 6, [1, 3, 2]] @24.999"), story.batch(0, event(8, 3)));
+    assertEquals(
+        List.of("k [0, 10) [1, 1, [1]] @9.999", "k [15, 25) [1, 2, [2]] @24.999"),
+        story.batch(0, event(0, 1), event(15, 2)));
+    assertEquals(
+        List.of("k [15, 25) gone [1, 2, [2]] @24.999", "k [0, 25) [3, 6, [1, 3, 2]] @24.999"),
+        story.batch(0, event(8, 3)));
     assertEquals(List.of("k [0, 25) final [3, 6, [1, 3, 2]] @24.999"), story.batch(25));
     assertNull(story.timed.kept("k"));
   }
@@ -164,7 +187,9 @@ class WindowAggregateTest {
   void aSessionThatBeginsEarlierIsAnother() {
     Story story = new Story(Frames.session(10 * MS), EmitMode.UPDATES, 0);
     story.batch(0, event(5, 1));
-    assertEquals(List.of("k [5, 15) gone [1, 1, [1]] @14.999", "k [1, 15) [2, 3, [2, 1]] @14.999"), story.batch(0, event(1, 2)));
+    assertEquals(
+        List.of("k [5, 15) gone [1, 1, [1]] @14.999", "k [1, 15) [2, 3, [2, 1]] @14.999"),
+        story.batch(0, event(1, 2)));
     assertEquals(List.of("k [1, 24) [3, 6, [2, 1, 3]] @23.999"), story.batch(0, event(14, 3)));
     assertEquals(List.of("k [1, 34) [4, 10, [2, 1, 3, 4]] @33.999"), story.batch(0, event(24, 4)));
     assertEquals(List.of("k [34.001, 44.001) [1, 5, [5]] @44"), story.batch(0, event(34.001, 5)));
@@ -174,9 +199,13 @@ class WindowAggregateTest {
   void ofSessionsTheOpenOnesAreToldAtATick() {
     Story story = new Story(Frames.session(10 * MS), EmitMode.EVERY, 5);
     assertEquals(List.of(), story.batch(2, event(1, 1), event(8, 2), event(30, 3)));
-    assertEquals(List.of("k [1, 11) [1, 1, [1]] @5", "k [1, 18) [2, 3, [1, 2]] @10"), story.batch(11));
-    assertEquals(List.of("k [1, 18) [2, 3, [1, 2]] @15", "k [1, 18) final [2, 3, [1, 2]] @18"), story.batch(29));
-    assertEquals(List.of("k [30, 40) [1, 3, [3]] @35", "k [30, 40) final [1, 3, [3]] @40"), story.batch(99));
+    assertEquals(
+        List.of("k [1, 11) [1, 1, [1]] @5", "k [1, 18) [2, 3, [1, 2]] @10"), story.batch(11));
+    assertEquals(
+        List.of("k [1, 18) [2, 3, [1, 2]] @15", "k [1, 18) final [2, 3, [1, 2]] @18"),
+        story.batch(29));
+    assertEquals(
+        List.of("k [30, 40) [1, 3, [3]] @35", "k [30, 40) final [1, 3, [3]] @40"), story.batch(99));
     assertNull(story.timed.kept("k"));
   }
 
@@ -197,7 +226,9 @@ class WindowAggregateTest {
 
   @Test
   void nullIsAKeyLikeOthers() {
-    Timed timed = new Timed(new WindowAggregate(FUNCTIONS, Frames.fixed(10 * MS, 10 * MS, 0), EmitMode.FINAL, 0));
+    Timed timed =
+        new Timed(
+            new WindowAggregate(FUNCTIONS, Frames.fixed(10 * MS, 10 * MS, 0), EmitMode.FINAL, 0));
     Map<String, List<Event>> events = new HashMap<>();
     events.put(null, List.of(event(1, 1)));
     var emitted = new Outcome(FUNCTIONS, false).texts(timed.batch(20, events, new Random(0)));
@@ -211,7 +242,9 @@ class WindowAggregateTest {
       case 0 -> Frames.fixed(size, size, offset);
       case 1 -> Frames.fixed(size, (1 + chance.nextInt(20)) * MS, offset);
       case 2 -> Frames.cumulating(size, (1 + chance.nextInt(10)) * MS, offset);
-      case 3 -> Frames.calendar("day", ZoneId.of("Europe/Berlin"), 3_600_000_000L + chance.nextInt(60) * MS);
+      case 3 ->
+          Frames.calendar(
+              "day", ZoneId.of("Europe/Berlin"), 3_600_000_000L + chance.nextInt(60) * MS);
       default -> Frames.session(size);
     };
   }
@@ -234,16 +267,21 @@ class WindowAggregateTest {
         List<Event> some = new ArrayList<>();
         // Late is what the watermark of the batch before has reached.
         for (int more = batch == 11 ? 0 : chance.nextInt(4); more > 0; more--) {
-          double micro = frames instanceof Session && emit == EmitMode.EVERY ? 0 : chance.nextInt(2) / 1000.0;
+          double micro =
+              frames instanceof Session && emit == EmitMode.EVERY ? 0 : chance.nextInt(2) / 1000.0;
           some.add(event(before + 1 + chance.nextInt(25) + micro, number++));
         }
         if (!some.isEmpty()) events.put(key, some);
       }
       List<String> expected = new ArrayList<>();
       long now = watermark * MS;
-      models.forEach((key, model) -> expected.addAll(model.batch(events.getOrDefault(key, List.of()), now)));
+      models.forEach(
+          (key, model) -> expected.addAll(model.batch(events.getOrDefault(key, List.of()), now)));
       List<String> found = outcome.texts(timed.batch(watermark, events, chance));
-      assertEquals(sorted(expected), sorted(found), frames + " tick " + tick + ", batch " + batch + " at " + watermark);
+      assertEquals(
+          sorted(expected),
+          sorted(found),
+          frames + " tick " + tick + ", batch " + batch + " at " + watermark);
       before = watermark;
       watermark += chance.nextInt(3) == 0 ? 0 : chance.nextInt(20);
     }
@@ -258,7 +296,8 @@ class WindowAggregateTest {
     int from = text.lastIndexOf('[') + 1;
     int to = text.indexOf(']');
     if (from >= to) return text;
-    List<Long> numbers = Arrays.stream(text.substring(from, to).split(", ")).map(Long::valueOf).sorted().toList();
+    List<Long> numbers =
+        Arrays.stream(text.substring(from, to).split(", ")).map(Long::valueOf).sorted().toList();
     return text.substring(0, from - 1) + numbers + text.substring(to + 1);
   }
 

@@ -2,7 +2,10 @@ package headrace.kernel.json.token;
 
 import java.nio.charset.StandardCharsets;
 
-/** A place in the bytes of one document: whitespace, punctuation, literals, and the skipping of values nobody asked for. */
+/**
+ * A place in the bytes of one document: whitespace, punctuation, literals, and the skipping of
+ * values that no column reads.
+ */
 public final class Cursor {
   static final int MAX_DEPTH = 512;
   public static final String OBJECT = "an object";
@@ -25,7 +28,8 @@ public final class Cursor {
   int textEnd;
   public boolean escaped;
 
-  // The last number: set by Numbers.scan. When `big`, the mantissa did not fit and the text must be read again.
+  // The last number: set by Numbers.scan. When `big`, the mantissa did not fit and the text must be
+  // read again.
   public boolean negative;
   public boolean integral;
   public boolean big;
@@ -35,7 +39,8 @@ public final class Cursor {
   // Where the last date or time ended: set by Times.
   public int timeEnd;
 
-  // The last date read, eight bytes and two, and its day: the next record's is most likely the same.
+  // The last date read, eight bytes and two, and its day: the next record's is most likely the
+  // same.
   long dateHead;
   short dateTail;
   long dateDay = Times.NONE;
@@ -43,7 +48,11 @@ public final class Cursor {
   public void reset(byte[] value) {
     bytes = value;
     depth = 0;
-    boolean bom = value.length >= 3 && value[0] == (byte) 0xEF && value[1] == (byte) 0xBB && value[2] == (byte) 0xBF;
+    boolean bom =
+        value.length >= 3
+            && value[0] == (byte) 0xEF
+            && value[1] == (byte) 0xBB
+            && value[2] == (byte) 0xBF;
     pos = bom ? 3 : 0;
   }
 
@@ -76,7 +85,9 @@ public final class Cursor {
     pos++;
   }
 
-  /** After a member: past the comma, giving the next byte; or past the closing bracket, giving -1. */
+  /**
+   * After a member: past the comma, giving the next byte; or past the closing bracket, giving -1.
+   */
   public int more(int close, String where) {
     int ch = next();
     if (ch == ',') {
@@ -114,11 +125,15 @@ public final class Cursor {
   /** NaN, Infinity or -Infinity, bare, as Python's json writes them. */
   public double special(int first) {
     word(first == 'N' ? NAN : first == 'I' ? INFINITY : MINUS_INFINITY);
-    return first == 'N' ? Double.NaN : first == 'I' ? Double.POSITIVE_INFINITY : Double.NEGATIVE_INFINITY;
+    return first == 'N'
+        ? Double.NaN
+        : first == 'I' ? Double.POSITIVE_INFINITY : Double.NEGATIVE_INFINITY;
   }
 
   public boolean atSpecial(int first) {
-    return first == 'N' || first == 'I' || (first == '-' && pos + 1 < bytes.length && bytes[pos + 1] == 'I');
+    return first == 'N'
+        || first == 'I'
+        || (first == '-' && pos + 1 < bytes.length && bytes[pos + 1] == 'I');
   }
 
   public static boolean startsNumber(int first) {
@@ -130,7 +145,8 @@ public final class Cursor {
     int start = pos;
     for (int i = 0; i < word.length; i++) {
       if (start + i >= b.length) throw truncated("a literal");
-      if (b[start + i] != word[i]) throw unexpected("'" + new String(word, StandardCharsets.US_ASCII) + "'", "a literal");
+      if (b[start + i] != word[i])
+        throw unexpected("'" + new String(word, StandardCharsets.US_ASCII) + "'", "a literal");
     }
     pos = start + word.length;
   }
@@ -175,7 +191,10 @@ public final class Cursor {
     } while ((ch = more(']', ARRAY)) >= 0);
   }
 
-  /** The value at `start` is JSON, but not of the type: says both. A value that is no JSON says so instead. */
+  /**
+   * The value at `start` is JSON, but not of the type: says both. A value that is no JSON says so
+   * instead.
+   */
   public Refused mismatch(int start, String expected, String note) {
     pos = start;
     int first = next();

@@ -7,8 +7,8 @@ import java.util.Arrays;
 import org.apache.spark.sql.types.Decimal;
 
 /**
- * A number as its significant digits (ASCII, no zero at either end) times ten to the exponent. Exact, and cheap whatever the text
- * says: 1e999999999 allocates one byte.
+ * A number as its significant digits (ASCII, no zero at either end) times ten to the exponent.
+ * Exact, and cheap whatever the text says: 1e999999999 allocates one byte.
  */
 public record Digits(boolean negative, byte[] digits, long exponent) {
   private static final long EXPONENT_LIMIT = 1_000_000_000_000L;
@@ -52,7 +52,9 @@ public record Digits(boolean negative, byte[] digits, long exponent) {
       n--;
       exponent++;
     }
-    return n == 0 ? new Digits(negative, new byte[0], 0) : new Digits(negative, Arrays.copyOf(kept, n), exponent);
+    return n == 0
+        ? new Digits(negative, new byte[0], 0)
+        : new Digits(negative, Arrays.copyOf(kept, n), exponent);
   }
 
   boolean isWhole() {
@@ -91,10 +93,15 @@ public record Digits(boolean negative, byte[] digits, long exponent) {
       unscaled = unscaled.add(negative ? BigInteger.ONE.negate() : BigInteger.ONE);
     }
     BigDecimal value = new BigDecimal(unscaled, scale);
-    return value.precision() > precision && unscaled.signum() != 0 ? null : Decimal.apply(value, precision, scale);
+    return value.precision() > precision && unscaled.signum() != 0
+        ? null
+        : Decimal.apply(value, precision, scale);
   }
 
-  /** An epoch in seconds, millis, micros or nanos, told by its size, in microseconds, cut downwards; null when far out of range. */
+  /**
+   * An epoch in seconds, millis, micros or nanos, recognized by its size, in microseconds, cut
+   * downwards; null when far out of range.
+   */
   public Long epochMicros() {
     long size = magnitude();
     int shift = size <= 11 ? 6 : size <= 14 ? 3 : size <= 17 ? 0 : -3;

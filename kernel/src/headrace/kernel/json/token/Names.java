@@ -3,7 +3,10 @@ package headrace.kernel.json.token;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/** Finds a struct's fields by their UTF-8 names: the one expected next by comparing words, any other in a small hash table. */
+/**
+ * Finds a struct's fields by their UTF-8 names: the one expected next by comparing words, any other
+ * in a small hash table.
+ */
 public final class Names {
   private final byte[][] plain;
   private final byte[][] quoted; // "name": as most writers put it

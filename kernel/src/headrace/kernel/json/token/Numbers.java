@@ -2,12 +2,18 @@ package headrace.kernel.json.token;
 
 import java.nio.charset.StandardCharsets;
 
-/** JSON numbers. What fits 18 digits never leaves a long; the rest is read again from its text, exactly. */
+/**
+ * JSON numbers. What fits 18 digits never leaves a long; the rest is read again from its text,
+ * exactly.
+ */
 public final class Numbers {
   private static final double[] TENS = {
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18, 1e19, 1e20, 1e21, 1e22
   };
-  private static final float[] FLOAT_TENS = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f, 1e8f, 1e9f, 1e10f};
+  private static final float[] FLOAT_TENS = {
+    1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f, 1e8f, 1e9f, 1e10f
+  };
   private static final int EXPONENT_LIMIT = 1_000_000_000;
   private static final String NUMBER = "a number";
 
@@ -92,7 +98,12 @@ public final class Numbers {
       p++;
     }
     // Up to 18 digits, no leading zero, and nothing of a number behind.
-    if (p > from && p - from <= 18 && b[from] != '0' && p < b.length && b[p] != '.' && (b[p] | 0x20) != 'e') {
+    if (p > from
+        && p - from <= 18
+        && b[from] != '0'
+        && p < b.length
+        && b[p] != '.'
+        && (b[p] | 0x20) != 'e') {
       c.pos = p;
       long value = from > start ? -small : small;
       if (value < min || value > max) throw c.mismatch(start, type, "out of range");
@@ -116,7 +127,10 @@ public final class Numbers {
     return value;
   }
 
-  /** The number here, rounded as Double.parseDouble rounds. Clinger's fast path takes all but the longest. */
+  /**
+   * The number here, rounded as Double.parseDouble rounds. Clinger's fast path takes all but the
+   * longest.
+   */
   public static double real(Cursor c) {
     int start = c.pos;
     scan(c);

@@ -1,8 +1,9 @@
 package headrace.kernel.json.token;
 
 /**
- * Why a record is bad. Either the text is no JSON, or a value is not of its field's type; the second kind gathers the path to the
- * field on its way up. Carries no stack trace: bad records may come in millions.
+ * Why a record is bad. Either the text is no JSON, or a value is not of its field's type; the
+ * second kind gathers the path to the field on its way up. Carries no stack trace: bad records may
+ * come in millions.
  */
 public final class Refused extends RuntimeException {
   private static final int SHOWN = 40;
@@ -39,7 +40,8 @@ public final class Refused extends RuntimeException {
 
   /** The cause for people, on one line. */
   public String cause() {
-    return oneLine(path == null || path.isEmpty() ? getMessage() : "field " + path + ": " + getMessage());
+    return oneLine(
+        path == null || path.isEmpty() ? getMessage() : "field " + path + ": " + getMessage());
   }
 
   static String shorten(String text) {
@@ -53,7 +55,8 @@ public final class Refused extends RuntimeException {
       char ch = text.charAt(i);
       boolean control = Character.isISOControl(ch) || ch == '\u2028' || ch == '\u2029';
       if (control && out == null) out = new StringBuilder(text.length() + 16).append(text, 0, i);
-      if (out != null) out.append(control ? String.format("\\u%04x", (int) ch) : String.valueOf(ch));
+      if (out != null)
+        out.append(control ? String.format("\\u%04x", (int) ch) : String.valueOf(ch));
     }
     return out == null ? text : out.toString();
   }

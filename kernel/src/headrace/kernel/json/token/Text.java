@@ -6,9 +6,13 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Strings: scanned eight bytes at a time, checked as UTF-8 only when not ASCII, copied only when escaped. */
+/**
+ * Strings: scanned eight bytes at a time, checked as UTF-8 only when not ASCII, copied only when
+ * escaped.
+ */
 public final class Text {
-  static final VarHandle WORDS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+  static final VarHandle WORDS =
+      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
   private static final long ONES = 0x0101010101010101L;
   private static final long HIGH = 0x8080808080808080L;
 
@@ -25,7 +29,12 @@ public final class Text {
       // To the next byte that is a quote, a backslash, a control character or not ASCII.
       while (p + 8 <= b.length) {
         long word = (long) WORDS.get(b, p);
-        long stop = (zeros(word ^ (ONES * '"')) | zeros(word ^ (ONES * '\\')) | ((word - ONES * ' ') & ~word) | word) & HIGH;
+        long stop =
+            (zeros(word ^ (ONES * '"'))
+                    | zeros(word ^ (ONES * '\\'))
+                    | ((word - ONES * ' ') & ~word)
+                    | word)
+                & HIGH;
         if (stop != 0) {
           p += Long.numberOfTrailingZeros(stop) >>> 3;
           break;
@@ -100,7 +109,8 @@ public final class Text {
 
   private static byte[] unescaped(Cursor c) {
     byte[] b = c.bytes;
-    byte[] out = new byte[c.textEnd - c.textStart]; // an escape is never shorter than what it stands for
+    byte[] out =
+        new byte[c.textEnd - c.textStart]; // an escape is never shorter than what it stands for
     int n = 0;
     for (int p = c.textStart; p < c.textEnd; ) {
       byte ch = b[p++];
@@ -124,7 +134,10 @@ public final class Text {
       int code = hex(b, p);
       p += 4;
       if (code >= 0xD800 && code <= 0xDFFF) {
-        int low = code < 0xDC00 && p + 6 <= c.textEnd && b[p] == '\\' && b[p + 1] == 'u' ? hex(b, p + 2) : 0;
+        int low =
+            code < 0xDC00 && p + 6 <= c.textEnd && b[p] == '\\' && b[p + 1] == 'u'
+                ? hex(b, p + 2)
+                : 0;
         if (low >= 0xDC00 && low <= 0xDFFF) {
           p += 6;
           code = Character.toCodePoint((char) code, (char) low);
@@ -171,11 +184,15 @@ public final class Text {
         continue;
       }
       lead &= 0xFF;
-      int more = lead >= 0xC2 && lead <= 0xDF ? 1 : lead >= 0xE0 && lead <= 0xEF ? 2 : lead >= 0xF0 && lead <= 0xF4 ? 3 : 0;
+      int more =
+          lead >= 0xC2 && lead <= 0xDF
+              ? 1
+              : lead >= 0xE0 && lead <= 0xEF ? 2 : lead >= 0xF0 && lead <= 0xF4 ? 3 : 0;
       if (more == 0 || p + more >= to) throw invalid(p);
       int second = b[p + 1] & 0xFF;
       int low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80; // no overlong forms
-      int high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF; // no surrogates, nothing above U+10FFFF
+      int high =
+          lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF; // no surrogates, nothing above U+10FFFF
       if (second < low || second > high) throw invalid(p);
       for (int i = 2; i <= more; i++) {
         if ((b[p + i] & 0xC0) != 0x80) throw invalid(p);

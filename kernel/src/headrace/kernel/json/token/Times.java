@@ -1,8 +1,9 @@
 package headrace.kernel.json.token;
 
 /**
- * ISO dates and times from ASCII, years 0001 to 9999. Every method reads as far as the text goes, leaves the end in
- * {@link Cursor#timeEnd}, and gives {@link #NONE} when the text is something else.
+ * ISO dates and times from ASCII, years 0001 to 9999. Every method reads as far as the text goes,
+ * leaves the end in {@link Cursor#timeEnd}, and gives {@link #NONE} when the text is something
+ * else.
  */
 public final class Times {
   public static final long NONE = Long.MIN_VALUE;
@@ -13,7 +14,9 @@ public final class Times {
   public static final long MAX_MICROS = (MAX_DAY + 1) * MICROS_PER_DAY - 1;
   private static final int MAX_OFFSET_HOURS = 18;
   private static final int[] DAYS = {0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  private static final int[] TENS = {1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000};
+  private static final int[] TENS = {
+    1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000
+  };
 
   private Times() {}
 
@@ -43,7 +46,8 @@ public final class Times {
     int year = century * 100 + rest;
     if (year == 0 || month == 0 || month > 12 || day == 0) return NONE;
     if (day > DAYS[month] && !(month == 2 && day == 29 && leap(year))) return NONE;
-    // Days of a civil date, counted in years that begin in March: http://howardhinnant.github.io/date_algorithms.html
+    // Days of a civil date, counted in years that begin in March:
+    // http://howardhinnant.github.io/date_algorithms.html
     int y = month <= 2 ? year - 1 : year;
     int m = month <= 2 ? month + 9 : month - 3;
     return 365L * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719_468;
@@ -53,7 +57,9 @@ public final class Times {
     return (year & 3) == 0 && (year % 100 != 0 || year % 400 == 0);
   }
 
-  /** A date, or a date and a time of day with or without a zone, as microseconds since 1970 in UTC. */
+  /**
+   * A date, or a date and a time of day with or without a zone, as microseconds since 1970 in UTC.
+   */
   public static long instant(Cursor c, byte[] b, int from, int to, boolean zoned) {
     long day = day(c, b, from, to);
     if (day == NONE) return NONE;
@@ -72,7 +78,9 @@ public final class Times {
     return micros;
   }
 
-  /** HH:mm, HH:mm:ss or HH:mm:ss with a fraction of 1 to 9 digits, as nanoseconds since midnight. */
+  /**
+   * HH:mm, HH:mm:ss or HH:mm:ss with a fraction of 1 to 9 digits, as nanoseconds since midnight.
+   */
   public static long timeOfDay(Cursor c, byte[] b, int from, int to) {
     if (to - from < 5 || b[from + 2] != ':') return NONE;
     int hour = two(b, from);
@@ -121,7 +129,10 @@ public final class Times {
     } else if (at > end) {
       return NONE;
     }
-    if ((hours | minutes) < 0 || hours > MAX_OFFSET_HOURS || minutes > 59 || (hours == MAX_OFFSET_HOURS && minutes > 0)) return NONE;
+    if ((hours | minutes) < 0
+        || hours > MAX_OFFSET_HOURS
+        || minutes > 59
+        || (hours == MAX_OFFSET_HOURS && minutes > 0)) return NONE;
     c.timeEnd = end;
     int seconds = hours * 3600 + minutes * 60;
     return b[p] == '-' ? -seconds : seconds;

@@ -35,9 +35,15 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.util.TaskFailureListener;
 
-/** A batch's transaction, shared by the tasks of this process. What a task has sent can't be taken back: if one fails, all do. */
+/**
+ * A batch's transaction, shared by the tasks of this process. What a task has sent can't be taken
+ * back: if one fails, all do.
+ */
 final class KafkaBatch implements BatchWrite {
-  /** What a record needs besides its key and its value, at most; and what a request of one record does. */
+  /**
+   * What a record needs besides its key and its value, at most; and what a request of one record
+   * does.
+   */
   private static final int OVERHEAD = 128;
 
   /** What a header needs besides its name and its value, and a character of its name, at most. */
@@ -52,13 +58,19 @@ final class KafkaBatch implements BatchWrite {
   private final KafkaTaskWriters writers;
   private final Set<Integer> tasks = new HashSet<>();
   private final Map<DeadLetter, ProducerRecord<byte[], byte[]>> oversized = new LinkedHashMap<>();
+
   /** The offset behind the last record of each partition, by topic; 0 for none. */
   private final Map<String, long[]> sent = new HashMap<>();
+
   private volatile boolean begun = false;
   private volatile boolean givenUp = false;
   private volatile Throwable failure;
 
-  KafkaBatch(KafkaDestination destination, Batch batch, KafkaProducer<byte[], byte[]> producer, KafkaTaskWriters writers) {
+  KafkaBatch(
+      KafkaDestination destination,
+      Batch batch,
+      KafkaProducer<byte[], byte[]> producer,
+      KafkaTaskWriters writers) {
     this.destination = destination;
     this.batch = batch;
     this.producer = producer;
@@ -72,10 +84,12 @@ final class KafkaBatch implements BatchWrite {
 
   synchronized TaskWriter open(int partition) {
     check();
-    if (!tasks.add(partition)) throw new SinkException("a task was run again, and what it sent can't be taken back");
+    if (!tasks.add(partition))
+      throw new SinkException("a task was run again, and what it sent can't be taken back");
     // Spark's next try of the task would hide why the first one failed.
     TaskContext task = TaskContext.get();
-    if (task != null) task.addTaskFailureListener((TaskFailureListener) (context, error) -> fail(error));
+    if (task != null)
+      task.addTaskFailureListener((TaskFailureListener) (context, error) -> fail(error));
     return new TaskWriter() {
       @Override
       public void write(InternalRow row) {
@@ -96,10 +110,13 @@ final class KafkaBatch implements BatchWrite {
 
   private void send(int route, byte[] key, byte[] value, Header[] headers) {
     int size = OVERHEAD + (key == null ? 0 : key.length) + (value == null ? 0 : value.length);
-    for (Header header : headers) size += HEADER + header.key().length() * UTF8 + header.value().length;
+    for (Header header : headers)
+      size += HEADER + header.key().length() * UTF8 + header.value().length;
     for (String topic : destination.settings.routes().get(route)) {
-      ProducerRecord<byte[], byte[]> record = new ProducerRecord<>(topic, null, key, value, Arrays.asList(headers));
-      if (size > destination.settings.limits().getOrDefault(topic, Integer.MAX_VALUE)) tooLarge(record, size);
+      ProducerRecord<byte[], byte[]> record =
+          new ProducerRecord<>(topic, null, key, value, Arrays.asList(headers));
+      if (size > destination.settings.limits().getOrDefault(topic, Integer.MAX_VALUE))
+        tooLarge(record, size);
       else send(record);
     }
   }
@@ -107,10 +124,12 @@ final class KafkaBatch implements BatchWrite {
   private void send(ProducerRecord<byte[], byte[]> record) {
     check();
     begin();
-    producer.send(record, (place, error) -> {
-      if (error == null) sent(place);
-      else fail(error);
-    });
+    producer.send(
+        record,
+        (place, error) -> {
+          if (error == null) sent(place);
+          else fail(error);
+        });
   }
 
   /** Called by the producer's one thread, and looked at after a flush, which waits for it. */
@@ -137,9 +156,17 @@ final class KafkaBatch implements BatchWrite {
   private synchronized void tooLarge(ProducerRecord<byte[], byte[]> record, int size) {
     String topic = record.topic();
     int limit = destination.settings.limits().get(topic);
-    String cause = "a row of " + size + " bytes is too large for the topic " + topic + ", which takes " + limit;
-    if (destination.deadLetters == null) throw new RefusedException(cause + ": make rows smaller, or raise its max.message.bytes");
-    // It has no place in a topic: it is known by its batch, which is written once, and its number there.
+    String cause =
+        "a row of "
+            + size
+            + " bytes is too large for the topic "
+            + topic
+            + ", which takes "
+            + limit;
+    if (destination.deadLetters == null)
+      throw new RefusedException(cause + ": make rows smaller, or raise its max.message.bytes");
+    // It has no place in a topic: it is known by its batch, which is written once, and its number
+    // there.
     long place = batch.number() << 20 | oversized.size();
     oversized.put(new DeadLetter(topic, -1, place, "to " + topic, cause), record);
   }
@@ -153,7 +180,12 @@ final class KafkaBatch implements BatchWrite {
       return false;
     }
     Point.ROWS_SENT.reached(batch.number());
-    send(new ProducerRecord<>(destination.settings.marks(), 0, Batch.utf8(destination.settings.id()), Batch.utf8(mark.text())));
+    send(
+        new ProducerRecord<>(
+            destination.settings.marks(),
+            0,
+            Batch.utf8(destination.settings.id()),
+            Batch.utf8(mark.text())));
     Point.MARK_SENT.reached(batch.number());
     producer.flush();
     check();
@@ -174,48 +206,77 @@ final class KafkaBatch implements BatchWrite {
     destination.committed(producer);
   }
 
-  /** The dead letters of the batch, with the bytes and headers of the records as they are in the log. */
+  /**
+   * The dead letters of the batch, with the bytes and headers of the records as they are in the
+   * log.
+   */
   private void writeDeadLetters(List<DeadLetter> deadLetters) {
     destination.deadLetters.note(batch.number(), oversized.size());
     Map<TopicPartition, TreeMap<Long, DeadLetter>> places = new HashMap<>();
     for (DeadLetter deadLetter : deadLetters) {
-      places.computeIfAbsent(new TopicPartition(deadLetter.topic(), deadLetter.partition()), place -> new TreeMap<>()).put(deadLetter.offset(), deadLetter);
+      places
+          .computeIfAbsent(
+              new TopicPartition(deadLetter.topic(), deadLetter.partition()),
+              place -> new TreeMap<>())
+          .put(deadLetter.offset(), deadLetter);
     }
-    places.entrySet().removeIf(entry -> FileRecords.reads(entry.getKey().topic()) && writeDeadLetters(entry.getKey().topic(), entry.getValue()));
+    places
+        .entrySet()
+        .removeIf(
+            entry ->
+                FileRecords.reads(entry.getKey().topic())
+                    && writeDeadLetters(entry.getKey().topic(), entry.getValue()));
     if (!places.isEmpty()) {
       try (KafkaConsumer<byte[], byte[]> consumer = destination.consumer("read_uncommitted")) {
         places.forEach((place, there) -> writeDeadLetters(consumer, place, there));
       }
     }
-    oversized.forEach((deadLetter, record) -> writeDeadLetters(deadLetter, record.key(), record.value(), record.headers()));
+    oversized.forEach(
+        (deadLetter, record) ->
+            writeDeadLetters(deadLetter, record.key(), record.value(), record.headers()));
   }
 
   private boolean writeDeadLetters(String file, TreeMap<Long, DeadLetter> deadLetters) {
     Map<Long, byte[]> records = FileRecords.fetch(file, deadLetters.keySet());
-    deadLetters.forEach((offset, deadLetter) -> writeDeadLetters(deadLetter, null, records.get(offset), null));
+    deadLetters.forEach(
+        (offset, deadLetter) -> writeDeadLetters(deadLetter, null, records.get(offset), null));
     return true;
   }
 
-  private void writeDeadLetters(KafkaConsumer<byte[], byte[]> consumer, TopicPartition place, TreeMap<Long, DeadLetter> deadLetters) {
+  private void writeDeadLetters(
+      KafkaConsumer<byte[], byte[]> consumer,
+      TopicPartition place,
+      TreeMap<Long, DeadLetter> deadLetters) {
     consumer.assign(List.of(place));
     long last = deadLetters.lastKey();
     consumer.seek(place, deadLetters.firstKey());
     while (!deadLetters.isEmpty() && consumer.position(place, KafkaDestination.PATIENCE) <= last) {
-      if (deadLetters.firstKey() - consumer.position(place) > FAR) consumer.seek(place, deadLetters.firstKey());
-      for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100)).records(place)) {
+      if (deadLetters.firstKey() - consumer.position(place) > FAR)
+        consumer.seek(place, deadLetters.firstKey());
+      for (ConsumerRecord<byte[], byte[]> record :
+          consumer.poll(Duration.ofMillis(100)).records(place)) {
         DeadLetter deadLetter = deadLetters.remove(record.offset());
-        if (deadLetter != null) writeDeadLetters(deadLetter, record.key(), record.value(), record.headers());
+        if (deadLetter != null)
+          writeDeadLetters(deadLetter, record.key(), record.value(), record.headers());
       }
       // What the log let go of in the meantime is told without its bytes.
-      for (var gone = deadLetters.headMap(consumer.position(place)); !gone.isEmpty(); ) writeDeadLetters(gone.remove(gone.firstKey()), null, null, null);
+      for (var gone = deadLetters.headMap(consumer.position(place)); !gone.isEmpty(); )
+        writeDeadLetters(gone.remove(gone.firstKey()), null, null, null);
     }
   }
 
-  private void writeDeadLetters(DeadLetter deadLetter, byte[] key, byte[] value, Iterable<Header> headers) {
+  private void writeDeadLetters(
+      DeadLetter deadLetter, byte[] key, byte[] value, Iterable<Header> headers) {
     String id = destination.settings.id() + "/" + deadLetter.id();
-    ProducerRecord<byte[], byte[]> dead = new ProducerRecord<>(destination.settings.deadLetterTopic(), 0, Batch.utf8(id), value == null ? new byte[0] : value);
+    ProducerRecord<byte[], byte[]> dead =
+        new ProducerRecord<>(
+            destination.settings.deadLetterTopic(),
+            0,
+            Batch.utf8(id),
+            value == null ? new byte[0] : value);
     // The record's own headers have a prefix, so that none of them passes for a fact.
-    if (headers != null) headers.forEach(header -> dead.headers().add("header." + header.key(), header.value()));
+    if (headers != null)
+      headers.forEach(header -> dead.headers().add("header." + header.key(), header.value()));
     Map<String, String> facts = new TreeMap<>();
     facts.put("topic", deadLetter.topic());
     facts.put("partition", Integer.toString(deadLetter.partition()));
@@ -223,7 +284,9 @@ final class KafkaBatch implements BatchWrite {
     facts.put("operator", deadLetter.operator());
     facts.put("cause", deadLetter.cause());
     if (value == null) facts.put("value", "null");
-    facts.forEach((name, text) -> dead.headers().add("headrace." + name, text.getBytes(StandardCharsets.UTF_8)));
+    facts.forEach(
+        (name, text) ->
+            dead.headers().add("headrace." + name, text.getBytes(StandardCharsets.UTF_8)));
     if (key != null) dead.headers().add("headrace.key", key);
     send(dead);
   }
@@ -233,7 +296,8 @@ final class KafkaBatch implements BatchWrite {
   }
 
   private void check() {
-    if (failure != null) throw new SinkException("the batch can't be written: " + failure.getMessage(), failure);
+    if (failure != null)
+      throw new SinkException("the batch can't be written: " + failure.getMessage(), failure);
     if (givenUp) throw new SinkException("the batch was given up");
   }
 
@@ -241,10 +305,15 @@ final class KafkaBatch implements BatchWrite {
   public void abort() {
     givenUp = true;
     try {
-      // A query that is stopped interrupts this thread, and readers would wait for a transaction that is left open: join() goes on.
-      if (begun) CompletableFuture.runAsync(producer::abortTransaction).orTimeout(5, TimeUnit.SECONDS).join();
+      // A query that is stopped interrupts this thread, and readers would wait for a transaction
+      // that is left open: join() goes on.
+      if (begun)
+        CompletableFuture.runAsync(producer::abortTransaction)
+            .orTimeout(5, TimeUnit.SECONDS)
+            .join();
     } catch (CompletionException ignored) {
-      // Without a broker that answers, the next run's producer does it, or the transaction's timeout.
+      // Without a broker that answers, the next run's producer does it, or the transaction's
+      // timeout.
     }
     boolean interrupted = Thread.interrupted();
     producer.close(Duration.ZERO);

@@ -28,11 +28,13 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Topics. A batch is one transaction: its rows, its dead letters, and its mark in a compacted topic of the application.
+ * Topics. A batch is one transaction: its rows, its dead letters, and its mark in a compacted topic
+ * of the application.
  *
- * <p>Every batch has a producer of its own. Its start fences all before it, whatever they were about to do, and there is no producer
- * left of which one could not know what it has sent: after a failure the next run asks the log what is there. The next batch's
- * producer is started while Spark is busy between batches.
+ * <p>Every batch has a producer of its own. Its start fences all before it, whatever they were
+ * about to do, and there is no producer left of which one could not know what it has sent: after a
+ * failure the next run asks the log what is there. The next batch's producer is started while Spark
+ * is busy between batches.
  */
 public final class KafkaDestination implements Destination {
   static final Duration PATIENCE = Duration.ofSeconds(60);
@@ -52,14 +54,24 @@ public final class KafkaDestination implements Destination {
    * @param limits how large a record of these topics may be
    */
   record Settings(
-      String id, Map<String, String> client, String marks, String deadLetterTopic, List<List<String>> routes, Map<String, Integer> limits,
+      String id,
+      Map<String, String> client,
+      String marks,
+      String deadLetterTopic,
+      List<List<String>> routes,
+      Map<String, Integer> limits,
       String timeout) {}
 
   public KafkaDestination(Context context, Options options) {
     this.settings =
         new Settings(
-            context.sink(), Map.copyOf(options.texts("client")), options.text("marks"), options.text("dead"), options.lists("routes"),
-            Map.copyOf(options.numbers("limits")), options.text("timeout"));
+            context.sink(),
+            Map.copyOf(options.texts("client")),
+            options.text("marks"),
+            options.text("dead"),
+            options.lists("routes"),
+            Map.copyOf(options.numbers("limits")),
+            options.text("timeout"));
     this.index = context.index();
     this.deadLetters = options.object("letters", DeadLetters.class);
   }
@@ -85,32 +97,54 @@ public final class KafkaDestination implements Destination {
     return mark();
   }
 
-  /** The log of each topic is lost or kept by itself: the mark may be there and the tail of another topic not. */
+  /**
+   * The log of each topic is lost or kept by itself: the mark may be there and the tail of another
+   * topic not.
+   */
   @Override
   public void check(Mark mark, Confirmed.Last last) {
     endOffsets.clear();
     try (KafkaConsumer<byte[], byte[]> consumer = consumer("read_uncommitted")) {
       for (String topic : topics()) {
         Map<TopicPartition, Long> known = new HashMap<>();
-        last.ends().forEach((place, end) -> {
-          int slash = place.lastIndexOf('/');
-          if (topic.equals(place.substring(0, slash))) known.put(new TopicPartition(topic, Integer.parseInt(place.substring(slash + 1))), end);
-        });
+        last.ends()
+            .forEach(
+                (place, end) -> {
+                  int slash = place.lastIndexOf('/');
+                  if (topic.equals(place.substring(0, slash)))
+                    known.put(
+                        new TopicPartition(topic, Integer.parseInt(place.substring(slash + 1))),
+                        end);
+                });
         if (!known.isEmpty()) check(consumer, topic, known, mark);
       }
     }
   }
 
-  private void check(KafkaConsumer<byte[], byte[]> consumer, String topic, Map<TopicPartition, Long> known, Mark mark) {
+  private void check(
+      KafkaConsumer<byte[], byte[]> consumer,
+      String topic,
+      Map<TopicPartition, Long> known,
+      Mark mark) {
     int partitions = consumer.partitionsFor(topic, PATIENCE).size();
-    List<TopicPartition> there = known.keySet().stream().filter(place -> place.partition() < partitions).toList();
+    List<TopicPartition> there =
+        known.keySet().stream().filter(place -> place.partition() < partitions).toList();
     Map<TopicPartition, Long> found = consumer.endOffsets(there, PATIENCE);
-    known.forEach((place, end) -> {
-      long now = found.getOrDefault(place, 0L);
-      String what = "partition " + place.partition() + " of the topic " + topic + " ends at offset " + now + " instead of " + end;
-      if (now < end) throw MarkException.cut(what, mark);
-      endOffsets.put(place(place), end);
-    });
+    known.forEach(
+        (place, end) -> {
+          long now = found.getOrDefault(place, 0L);
+          String what =
+              "partition "
+                  + place.partition()
+                  + " of the topic "
+                  + topic
+                  + " ends at offset "
+                  + now
+                  + " instead of "
+                  + end;
+          if (now < end) throw MarkException.cut(what, mark);
+          endOffsets.put(place(place), end);
+        });
   }
 
   private Set<String> topics() {
@@ -132,7 +166,8 @@ public final class KafkaDestination implements Destination {
   /** The ends of a topic's partitions, 0 for those that got nothing. */
   void confirmed(String topic, long[] sent) {
     if (topic.equals(settings.marks)) return;
-    for (int i = 0; i < sent.length; i++) if (sent[i] > 0) endOffsets.put(place(new TopicPartition(topic, i)), sent[i]);
+    for (int i = 0; i < sent.length; i++)
+      if (sent[i] > 0) endOffsets.put(place(new TopicPartition(topic, i)), sent[i]);
   }
 
   @Override
@@ -162,7 +197,8 @@ public final class KafkaDestination implements Destination {
     try {
       producer = next.join();
     } catch (CompletionException e) {
-      throw new SinkException("no transaction can begin: " + e.getCause().getMessage(), e.getCause());
+      throw new SinkException(
+          "no transaction can begin: " + e.getCause().getMessage(), e.getCause());
     }
     return new KafkaBatch(this, batch, producer, new KafkaTaskWriters(settings, index));
   }
@@ -178,18 +214,24 @@ public final class KafkaDestination implements Destination {
     next = CompletableFuture.completedFuture(producer);
   }
 
-  /** What earlier producers of this id left open is aborted, or finished if it was being committed, when this returns. */
+  /**
+   * What earlier producers of this id left open is aborted, or finished if it was being committed,
+   * when this returns.
+   */
   private KafkaProducer<byte[], byte[]> producer() {
     Map<String, Object> config = new HashMap<>(settings.client);
     config.put("transactional.id", settings.id);
     config.put("transaction.timeout.ms", settings.timeout);
     config.put("linger.ms", "5");
-    // What is sent together may not be larger than one record may be, or the broker refuses it and it is sent again in parts.
-    int least = settings.limits.values().stream().mapToInt(limit -> limit).min().orElse(Integer.MAX_VALUE);
+    // What is sent together may not be larger than one record may be, or the broker refuses it and
+    // it is sent again in parts.
+    int least =
+        settings.limits.values().stream().mapToInt(limit -> limit).min().orElse(Integer.MAX_VALUE);
     config.put("batch.size", Integer.toString(Math.min(256 << 10, least)));
     config.put("buffer.memory", Long.toString(128L << 20));
     config.put("max.request.size", Integer.toString(100 << 20));
-    KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
+    KafkaProducer<byte[], byte[]> producer =
+        new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
     try {
       producer.initTransactions();
     } catch (RuntimeException e) {
@@ -207,8 +249,10 @@ public final class KafkaDestination implements Destination {
       long end = consumer.endOffsets(List.of(place), PATIENCE).get(place);
       consumer.seekToBeginning(List.of(place));
       while (consumer.position(place, PATIENCE) < end) {
-        for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100)).records(place)) {
-          if (settings.id.equals(Batch.text(record.key()))) found = record.value() == null ? null : Mark.parse(Batch.text(record.value()));
+        for (ConsumerRecord<byte[], byte[]> record :
+            consumer.poll(Duration.ofMillis(100)).records(place)) {
+          if (settings.id.equals(Batch.text(record.key())))
+            found = record.value() == null ? null : Mark.parse(Batch.text(record.value()));
         }
       }
     }

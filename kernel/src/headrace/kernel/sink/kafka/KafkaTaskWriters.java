@@ -15,8 +15,9 @@ import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.spark.sql.catalyst.InternalRow;
 
 /**
- * Records of one task. In the driver's process tasks send them themselves, all through the batch's one producer; on a cluster they
- * hand them to the driver, because a transaction belongs to one process.
+ * Records of one task. In the driver's process tasks send them themselves, all through the batch's
+ * one producer; on a cluster they hand them to the driver, because a transaction belongs to one
+ * process.
  */
 record KafkaTaskWriters(String sink, int index) implements TaskWriter.Factory {
   KafkaTaskWriters(KafkaDestination.Settings settings, int index) {
@@ -36,8 +37,10 @@ record KafkaTaskWriters(String sink, int index) implements TaskWriter.Factory {
   /** What a task's {@link Packed} holds, if it had to pack. */
   static void unpack(Serializable result, Records to) {
     if (result == null) return;
-    try (DataInputStream in = new DataInputStream(new BufferedInputStream(((TaskOutput.Stored) result).open()))) {
-      for (int route = in.read(); route >= 0; route = in.read()) to.send(route, field(in), field(in), headers(in));
+    try (DataInputStream in =
+        new DataInputStream(new BufferedInputStream(((TaskOutput.Stored) result).open()))) {
+      for (int route = in.read(); route >= 0; route = in.read())
+        to.send(route, field(in), field(in), headers(in));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -2,7 +2,6 @@ package headrace.kernel.sink.postgres;
 
 import headrace.kernel.sink.Cells;
 import headrace.kernel.sink.RefusedException;
-import headrace.kernel.sink.Rows;
 import headrace.kernel.sink.Shape;
 import java.nio.charset.StandardCharsets;
 import java.time.LocalDate;
@@ -27,7 +26,10 @@ final class CopyText {
   CopyText(Shape shape, String destination) {
     this.shape = shape;
     this.destination = destination;
-    this.writers = IntStream.range(0, shape.fields()).mapToObj(i -> writer(shape.of(i))).toArray(Writer[]::new);
+    this.writers =
+        IntStream.range(0, shape.fields())
+            .mapToObj(i -> writer(shape.of(i)))
+            .toArray(Writer[]::new);
   }
 
   void add(long task, long sequence, boolean deleted, InternalRow row) {
@@ -45,14 +47,17 @@ final class CopyText {
   }
 
   private Writer writer(DataType type) {
-    if (type instanceof StringType) return (row, i) -> escaped(row.getUTF8String(i).makeValid().getBytes(), i);
+    if (type instanceof StringType)
+      return (row, i) -> escaped(row.getUTF8String(i).makeValid().getBytes(), i);
     if (type instanceof BinaryType) {
       return (row, i) -> {
         ascii("\\\\x");
         ascii(HexFormat.of().formatHex(row.getBinary(i)));
       };
     }
-    if (type instanceof DateType) return (row, i) -> ascii(dated(Cells.date(new StringBuilder(), row.getInt(i)), row.getInt(i)));
+    if (type instanceof DateType)
+      return (row, i) ->
+          ascii(dated(Cells.date(new StringBuilder(), row.getInt(i)), row.getInt(i)));
     Cells.Text text = Cells.text(type);
     if (type instanceof TimestampType || type instanceof TimestampNTZType) {
       return (row, i) -> {
@@ -71,7 +76,9 @@ final class CopyText {
     LocalDate date = LocalDate.ofEpochDay(day);
     String rest = text.substring(date.toString().length());
     String monthAndDay = date.toString().substring(date.toString().length() - 6);
-    return date.getYear() > 0 ? date.getYear() + monthAndDay + rest : "%04d".formatted(1 - date.getYear()) + monthAndDay + rest + " BC";
+    return date.getYear() > 0
+        ? date.getYear() + monthAndDay + rest
+        : "%04d".formatted(1 - date.getYear()) + monthAndDay + rest + " BC";
   }
 
   private void json(String text, int column) {
@@ -100,8 +107,17 @@ final class CopyText {
 
   private RefusedException nul(int column) {
     String name = shape.names().get(column);
-    String fix = shape.of(column) instanceof StringType ? ": leave it out, " + name + "=\"replace(" + name + ", char(0), '')\"" : "";
-    return new RefusedException("the column " + name + " of a row for " + destination + " has a NUL character, which PostgreSQL can't hold" + fix);
+    String fix =
+        shape.of(column) instanceof StringType
+            ? ": leave it out, " + name + "=\"replace(" + name + ", char(0), '')\""
+            : "";
+    return new RefusedException(
+        "the column "
+            + name
+            + " of a row for "
+            + destination
+            + " has a NUL character, which PostgreSQL can't hold"
+            + fix);
   }
 
   private void escape(char deadLetter) {
@@ -120,6 +136,7 @@ final class CopyText {
   }
 
   private void room(int more) {
-    if (bytes.length - size < more) bytes = Arrays.copyOf(bytes, Math.max(2 * bytes.length, size + more));
+    if (bytes.length - size < more)
+      bytes = Arrays.copyOf(bytes, Math.max(2 * bytes.length, size + more));
   }
 }

@@ -28,11 +28,12 @@ import org.postgresql.PGConnection;
 import org.postgresql.copy.CopyIn;
 
 /**
- * A table in PostgreSQL. Tasks copy their rows into a staging table of this run; then one transaction merges those that count,
- * with the mark.
+ * A table in PostgreSQL. Tasks copy their rows into a staging table of this run; then one
+ * transaction merges those that count, with the mark.
  *
- * <p>In the schema headrace are the marks and, while a query runs, its staging table. That is unlogged: what a crash of the server leaves
- * of it is nothing, so the rows are counted before they are merged.
+ * <p>In the schema headrace are the marks and, while a query runs, its staging table. That is
+ * unlogged: what a crash of the server leaves of it is nothing, so the rows are counted before they
+ * are merged.
  */
 public final class PostgresDestination implements Destination {
   static final String TASK = Shape.quoted("headrace.task");
@@ -40,7 +41,8 @@ public final class PostgresDestination implements Destination {
   static final String DELETED = Shape.quoted("headrace.deleted");
   private static final String HELD = "pg_temp.held";
   private static final String[] HOME = {
-    "CREATE SCHEMA IF NOT EXISTS headrace", "CREATE TABLE IF NOT EXISTS headrace.marks (" + Marks.columns("text", "bigint") + ")"
+    "CREATE SCHEMA IF NOT EXISTS headrace",
+    "CREATE TABLE IF NOT EXISTS headrace.marks (" + Marks.columns("text", "bigint") + ")"
   };
 
   private final PostgresServer server;
@@ -54,7 +56,11 @@ public final class PostgresDestination implements Destination {
   public PostgresDestination(Context context, Options options) {
     this.server =
         new PostgresServer(
-            options.text("host"), options.number("port"), options.text("database"), options.texts("options"), options.text("password"));
+            options.text("host"),
+            options.number("port"),
+            options.text("database"),
+            options.texts("options"),
+            options.text("password"));
     this.query = context.mark();
     this.table = new PostgresTable(options.text("table"), context.shape(), options.flag("create"));
   }
@@ -80,13 +86,17 @@ public final class PostgresDestination implements Destination {
       connection = server.connect();
       // What a run leaves open that has lost its network must not hold the marks for ever.
       execute("SET idle_in_transaction_session_timeout = '60s'");
-      // A commit that a crash of the server can take back would be lost: Spark's own may be on disk by then.
-      execute("SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'");
+      // A commit that a crash of the server can take back would be lost: Spark's own may be on disk
+      // by then.
+      execute(
+          "SELECT set_config('synchronous_commit', 'on', false) WHERE"
+              + " current_setting('synchronous_commit') = 'off'");
       home();
       execute("SET lock_timeout = '60s'");
       Marks.Begun begun = marks.begin(connection, query);
       epoch = begun.epoch();
-      if (begun.mark() != null && table.missing(connection)) throw MarkException.cut(name() + " is gone from " + place(), begun.mark());
+      if (begun.mark() != null && table.missing(connection))
+        throw MarkException.cut(name() + " is gone from " + place(), begun.mark());
       table.begin(connection);
       stage();
       execute("SET lock_timeout = 0");
@@ -109,7 +119,8 @@ public final class PostgresDestination implements Destination {
 
   @Override
   public void empty() {
-    try (Connection own = server.connect(); Statement statement = own.createStatement()) {
+    try (Connection own = server.connect();
+        Statement statement = own.createStatement()) {
       if (!table.missing(own)) statement.execute("DELETE FROM " + table.quoted());
     } catch (SQLException e) {
       throw server.error(name(), e);
@@ -118,7 +129,8 @@ public final class PostgresDestination implements Destination {
 
   private void home() throws SQLException {
     try (Statement statement = connection.createStatement();
-        ResultSet row = statement.executeQuery("SELECT to_regclass('headrace.marks') IS NOT NULL")) {
+        ResultSet row =
+            statement.executeQuery("SELECT to_regclass('headrace.marks') IS NOT NULL")) {
       row.next();
       if (row.getBoolean(1)) return;
     }
@@ -131,20 +143,35 @@ public final class PostgresDestination implements Destination {
     } catch (SQLException e) {
       connection.rollback();
       if (!"42501".equals(e.getSQLState())) throw e;
-      throw new RefusedException("the schema headrace is missing, and this user may not make it; an owner of the database can, with: "
-          + String.join("; ", HOME) + "; GRANT CREATE, USAGE ON SCHEMA headrace TO …; GRANT ALL ON headrace.marks TO …");
+      throw new RefusedException(
+          "the schema headrace is missing, and this user may not make it; an owner of the database"
+              + " can, with: "
+              + String.join("; ", HOME)
+              + "; GRANT CREATE, USAGE ON SCHEMA headrace TO …; GRANT ALL ON headrace.marks TO …");
     } finally {
       connection.setAutoCommit(true);
     }
   }
 
-  /** A staging table of this run alone: no lock that a task of an earlier one may still have is in its way. */
+  /**
+   * A staging table of this run alone: no lock that a task of an earlier one may still have is in
+   * its way.
+   */
   private void stage() throws SQLException {
     String prefix = "stage_" + digest(query) + "_";
     for (String old : earlier(prefix)) drop("headrace." + Shape.quoted(old));
     staging = "headrace." + prefix + epoch;
-    // The columns have the types of the table's, so that COPY reads them as these, and names the column it can't.
-    String columns = "0::bigint AS " + TASK + ", 0::bigint AS " + SEQUENCE + ", false AS " + DELETED + ", " + Shape.list(table.shape().names());
+    // The columns have the types of the table's, so that COPY reads them as these, and names the
+    // column it can't.
+    String columns =
+        "0::bigint AS "
+            + TASK
+            + ", 0::bigint AS "
+            + SEQUENCE
+            + ", false AS "
+            + DELETED
+            + ", "
+            + Shape.list(table.shape().names());
     String same = " AS SELECT " + columns + " FROM " + table.quoted() + " WITH NO DATA";
     execute("CREATE UNLOGGED TABLE " + staging + same);
     execute("CREATE TEMP TABLE held ON COMMIT DELETE ROWS" + same);
@@ -152,7 +179,9 @@ public final class PostgresDestination implements Destination {
 
   private List<String> earlier(String prefix) throws SQLException {
     List<String> names = new ArrayList<>();
-    String look = "SELECT relname FROM pg_class WHERE relnamespace = 'headrace'::regnamespace AND relkind = 'r' AND starts_with(relname, ?)";
+    String look =
+        "SELECT relname FROM pg_class WHERE relnamespace = 'headrace'::regnamespace AND relkind ="
+            + " 'r' AND starts_with(relname, ?)";
     try (PreparedStatement statement = connection.prepareStatement(look)) {
       statement.setString(1, prefix);
       try (ResultSet row = statement.executeQuery()) {
@@ -174,7 +203,8 @@ public final class PostgresDestination implements Destination {
 
   private static String digest(String text) {
     try {
-      return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(Batch.utf8(text)), 0, 8);
+      return HexFormat.of()
+          .formatHex(MessageDigest.getInstance("SHA-256").digest(Batch.utf8(text)), 0, 8);
     } catch (NoSuchAlgorithmException e) {
       throw new AssertionError(e);
     }
@@ -203,7 +233,11 @@ public final class PostgresDestination implements Destination {
 
     @Override
     public boolean commit(List<Serializable> results, Mark mark) {
-      List<PostgresTaskWriters.CopiedRows> tasks = results.stream().map(PostgresTaskWriters.CopiedRows.class::cast).filter(task -> task.rows() > 0).toList();
+      List<PostgresTaskWriters.CopiedRows> tasks =
+          results.stream()
+              .map(PostgresTaskWriters.CopiedRows.class::cast)
+              .filter(task -> task.rows() > 0)
+              .toList();
       if (tasks.isEmpty()) return false;
       boolean staged = tasks.stream().anyMatch(task -> task.held() == null);
       try {
@@ -227,14 +261,24 @@ public final class PostgresDestination implements Destination {
       }
     }
 
-    private void merge(List<PostgresTaskWriters.CopiedRows> tasks, boolean staged) throws SQLException {
+    private void merge(List<PostgresTaskWriters.CopiedRows> tasks, boolean staged)
+        throws SQLException {
       CopyIn copying = connection.unwrap(PGConnection.class).getCopyAPI().copyIn(copy(HELD));
-      for (PostgresTaskWriters.CopiedRows task : tasks) if (task.held() != null) copying.writeToCopy(task.held(), 0, task.held().length);
+      for (PostgresTaskWriters.CopiedRows task : tasks)
+        if (task.held() != null) copying.writeToCopy(task.held(), 0, task.held().length);
       copying.endCopy();
-      Long[] ids = tasks.stream().filter(task -> task.held() == null).map(PostgresTaskWriters.CopiedRows::task).toArray(Long[]::new);
+      Long[] ids =
+          tasks.stream()
+              .filter(task -> task.held() == null)
+              .map(PostgresTaskWriters.CopiedRows::task)
+              .toArray(Long[]::new);
       String source = "SELECT * FROM " + HELD;
       if (staged) {
-        long told = tasks.stream().filter(task -> task.held() == null).mapToLong(PostgresTaskWriters.CopiedRows::rows).sum();
+        long told =
+            tasks.stream()
+                .filter(task -> task.held() == null)
+                .mapToLong(PostgresTaskWriters.CopiedRows::rows)
+                .sum();
         count(ids, told);
         source += " UNION ALL SELECT * FROM " + staging + " WHERE " + TASK + " = ANY(?)";
       }
@@ -247,11 +291,15 @@ public final class PostgresDestination implements Destination {
     }
 
     private void count(Long[] ids, long told) throws SQLException {
-      try (PreparedStatement statement = connection.prepareStatement("SELECT count(*) FROM " + staging + " WHERE " + TASK + " = ANY(?)")) {
+      try (PreparedStatement statement =
+          connection.prepareStatement(
+              "SELECT count(*) FROM " + staging + " WHERE " + TASK + " = ANY(?)")) {
         statement.setArray(1, connection.createArrayOf("bigint", ids));
         try (ResultSet row = statement.executeQuery()) {
           row.next();
-          if (row.getLong(1) != told) throw new SinkException(name() + ": of " + told + " staged rows " + row.getLong(1) + " are there");
+          if (row.getLong(1) != told)
+            throw new SinkException(
+                name() + ": of " + told + " staged rows " + row.getLong(1) + " are there");
         }
       }
     }

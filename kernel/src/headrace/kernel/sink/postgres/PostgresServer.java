@@ -11,7 +11,10 @@ import org.postgresql.Driver;
 import org.postgresql.util.PSQLException;
 import org.postgresql.util.ServerErrorMessage;
 
-/** How a PostgreSQL is reached, from the driver and from tasks. Its text tells no secret, nor do the errors. */
+/**
+ * How a PostgreSQL is reached, from the driver and from tasks. Its text tells no secret, nor do the
+ * errors.
+ */
 final class PostgresServer implements Serializable {
   private final String host;
   private final int port;
@@ -20,7 +23,8 @@ final class PostgresServer implements Serializable {
   private final String password;
 
   /** {@code options} as pgjdbc names them, the user among them; {@code password} null for none. */
-  PostgresServer(String host, int port, String database, Map<String, String> options, String password) {
+  PostgresServer(
+      String host, int port, String database, Map<String, String> options, String password) {
     this.host = host;
     this.port = port;
     this.database = database;
@@ -40,7 +44,10 @@ final class PostgresServer implements Serializable {
     return new Driver().connect("jdbc:postgresql://" + host + ":" + port + "/" + name, properties);
   }
 
-  /** What went wrong in one sentence, and whether another try may help: lost connections, locks and full disks pass. */
+  /**
+   * What went wrong in one sentence, and whether another try may help: lost connections, locks and
+   * full disks pass.
+   */
   RuntimeException error(String destination, SQLException e) {
     ServerErrorMessage said = e instanceof PSQLException p ? p.getServerErrorMessage() : null;
     String text = destination + ": " + sentence(said, e);

@@ -34,7 +34,8 @@ record PostgresTable(String name, Shape shape, boolean create) {
   void begin(Connection connection) throws SQLException {
     Map<String, Column> there = columns(connection);
     if (there == null) {
-      if (!create) throw new RefusedException("there is no table " + name + "; it can be made with: " + ddl());
+      if (!create)
+        throw new RefusedException("there is no table " + name + "; it can be made with: " + ddl());
       try (Statement statement = connection.createStatement()) {
         statement.execute(ddl());
       }
@@ -51,7 +52,13 @@ record PostgresTable(String name, Shape shape, boolean create) {
       } else if (!found.writable) {
         wrong.add("computes its column " + column + " itself");
       } else if (!takes(shape.of(i)).contains(found.type)) {
-        wrong.add("has " + column + " as " + found.shown + ", and here it is " + shape.of(i).simpleString());
+        wrong.add(
+            "has "
+                + column
+                + " as "
+                + found.shown
+                + ", and here it is "
+                + shape.of(i).simpleString());
         fixes.add("ALTER COLUMN " + Shape.quoted(column) + " TYPE " + type(i));
       }
     }
@@ -60,23 +67,28 @@ record PostgresTable(String name, Shape shape, boolean create) {
       fixes.add("ADD PRIMARY KEY (" + Shape.list(shape.key()) + ")");
     }
     if (wrong.isEmpty()) return;
-    String fix = fixes.isEmpty() ? "" : "; it fits after: ALTER TABLE " + quoted() + " " + String.join(", ", fixes);
+    String fix =
+        fixes.isEmpty()
+            ? ""
+            : "; it fits after: ALTER TABLE " + quoted() + " " + String.join(", ", fixes);
     throw new RefusedException("the table " + name + " " + String.join(", ", wrong) + fix);
   }
 
   /** Null for no table. */
   private Map<String, Column> columns(Connection connection) throws SQLException {
     String look =
-        "SELECT a.attname, CASE WHEN b.typtype = 'e' THEN 'text' ELSE b.typname END, format_type(a.atttypid, a.atttypmod),"
-            + " a.attgenerated = '' AND a.attidentity <> 'a'"
-            + " FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid"
-            + " JOIN pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END"
-            + " WHERE a.attrelid = to_regclass(?) AND a.attnum > 0 AND NOT a.attisdropped";
+        "SELECT a.attname, CASE WHEN b.typtype = 'e' THEN 'text' ELSE b.typname END,"
+            + " format_type(a.atttypid, a.atttypmod), a.attgenerated = '' AND a.attidentity <> 'a'"
+            + " FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid JOIN pg_type b ON b.oid ="
+            + " CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END WHERE a.attrelid ="
+            + " to_regclass(?) AND a.attnum > 0 AND NOT a.attisdropped";
     Map<String, Column> columns = new HashMap<>();
     try (PreparedStatement statement = connection.prepareStatement(look)) {
       statement.setString(1, quoted());
       try (ResultSet row = statement.executeQuery()) {
-        while (row.next()) columns.put(row.getString(1), new Column(row.getString(2), row.getString(3), row.getBoolean(4)));
+        while (row.next())
+          columns.put(
+              row.getString(1), new Column(row.getString(2), row.getString(3), row.getBoolean(4)));
       }
     }
     return columns.isEmpty() ? null : columns;
@@ -85,25 +97,33 @@ record PostgresTable(String name, Shape shape, boolean create) {
   /** Whether ON CONFLICT finds an index for the key. */
   private boolean unique(Connection connection) throws SQLException {
     String look =
-        "SELECT array_agg(a.attname::text ORDER BY a.attname::text) FROM pg_index i"
-            + " JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY((i.indkey::int2[])[0:i.indnkeyatts - 1])"
-            + " WHERE i.indrelid = to_regclass(?) AND i.indisunique AND i.indimmediate AND i.indisvalid"
-            + " AND i.indpred IS NULL AND i.indexprs IS NULL GROUP BY i.indexrelid";
+        "SELECT array_agg(a.attname::text ORDER BY a.attname::text) FROM pg_index i JOIN"
+            + " pg_attribute a ON a.attrelid = i.indrelid AND a.attnum ="
+            + " ANY((i.indkey::int2[])[0:i.indnkeyatts - 1]) WHERE i.indrelid = to_regclass(?) AND"
+            + " i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL AND"
+            + " i.indexprs IS NULL GROUP BY i.indexrelid";
     Set<String> key = Set.copyOf(shape.key());
     try (PreparedStatement statement = connection.prepareStatement(look)) {
       statement.setString(1, quoted());
       try (ResultSet row = statement.executeQuery()) {
-        while (row.next()) if (key.equals(Set.of((String[]) row.getArray(1).getArray()))) return true;
+        while (row.next())
+          if (key.equals(Set.of((String[]) row.getArray(1).getArray()))) return true;
       }
     }
     return false;
   }
 
   String ddl() {
-    String columns = IntStream.range(0, shape.fields())
-        .mapToObj(i -> Shape.quoted(shape.names().get(i)) + " " + type(i))
-        .collect(Collectors.joining(", "));
-    return "CREATE TABLE " + quoted() + " (" + columns + (shape.keyed() ? ", PRIMARY KEY (" + Shape.list(shape.key()) + ")" : "") + ")";
+    String columns =
+        IntStream.range(0, shape.fields())
+            .mapToObj(i -> Shape.quoted(shape.names().get(i)) + " " + type(i))
+            .collect(Collectors.joining(", "));
+    return "CREATE TABLE "
+        + quoted()
+        + " ("
+        + columns
+        + (shape.keyed() ? ", PRIMARY KEY (" + Shape.list(shape.key()) + ")" : "")
+        + ")";
   }
 
   private String type(int i) {
@@ -121,17 +141,28 @@ record PostgresTable(String name, Shape shape, boolean create) {
     if (type instanceof DateType) return "date";
     if (type instanceof BinaryType) return "bytea";
     if (Cells.nested(type)) return "jsonb";
-    throw new RefusedException("the column " + shape.names().get(i) + " is a " + type.simpleString() + ": cast it to a string");
+    throw new RefusedException(
+        "the column "
+            + shape.names().get(i)
+            + " is a "
+            + type.simpleString()
+            + ": cast it to a string");
   }
 
-  /** The types of columns that hold all values of a type. Strings are read by the column, which may refuse one. */
+  /**
+   * The types of columns that hold all values of a type. Strings are read by the column, which may
+   * refuse one.
+   */
   private static Set<String> takes(DataType type) {
     if (type instanceof StringType) {
-      return Set.of("text", "varchar", "bpchar", "citext", "name", "uuid", "json", "jsonb", "inet", "cidr", "macaddr", "xml", "ltree");
+      return Set.of(
+          "text", "varchar", "bpchar", "citext", "name", "uuid", "json", "jsonb", "inet", "cidr",
+          "macaddr", "xml", "ltree");
     }
     if (type instanceof LongType) return Set.of("int8", "numeric");
     if (type instanceof IntegerType) return Set.of("int4", "int8", "numeric", "float8");
-    if (type instanceof ShortType || type instanceof ByteType) return Set.of("int2", "int4", "int8", "numeric", "float4", "float8");
+    if (type instanceof ShortType || type instanceof ByteType)
+      return Set.of("int2", "int4", "int8", "numeric", "float4", "float8");
     if (type instanceof DoubleType) return Set.of("float8");
     if (type instanceof FloatType) return Set.of("float4", "float8");
     if (type instanceof DecimalType) return Set.of("numeric");
@@ -147,21 +178,59 @@ record PostgresTable(String name, Shape shape, boolean create) {
   String upsert(String source, boolean deletes) {
     String key = Shape.list(shape.key());
     String names = Shape.list(shape.names());
-    String last = "last AS MATERIALIZED (SELECT DISTINCT ON (" + key + ") * FROM (" + source + ") s ORDER BY " + key + ", "
-        + PostgresDestination.SEQUENCE + " DESC)";
-    String same = shape.key().stream()
-        .map(name -> "t." + Shape.quoted(name) + " = l." + Shape.quoted(name))
-        .collect(Collectors.joining(" AND "));
-    String gone = ", gone AS (DELETE FROM " + quoted() + " t USING last l WHERE l." + PostgresDestination.DELETED + " AND " + same + ")";
-    String set = shape.rest().stream()
-        .map(name -> Shape.quoted(name) + " = excluded." + Shape.quoted(name))
-        .collect(Collectors.joining(", "));
-    return "WITH " + last + (deletes ? gone : "") + " INSERT INTO " + quoted() + " (" + names + ") SELECT " + names + " FROM last WHERE NOT "
-        + PostgresDestination.DELETED + " ON CONFLICT (" + key + ") DO " + (set.isEmpty() ? "NOTHING" : "UPDATE SET " + set);
+    String last =
+        "last AS MATERIALIZED (SELECT DISTINCT ON ("
+            + key
+            + ") * FROM ("
+            + source
+            + ") s ORDER BY "
+            + key
+            + ", "
+            + PostgresDestination.SEQUENCE
+            + " DESC)";
+    String same =
+        shape.key().stream()
+            .map(name -> "t." + Shape.quoted(name) + " = l." + Shape.quoted(name))
+            .collect(Collectors.joining(" AND "));
+    String gone =
+        ", gone AS (DELETE FROM "
+            + quoted()
+            + " t USING last l WHERE l."
+            + PostgresDestination.DELETED
+            + " AND "
+            + same
+            + ")";
+    String set =
+        shape.rest().stream()
+            .map(name -> Shape.quoted(name) + " = excluded." + Shape.quoted(name))
+            .collect(Collectors.joining(", "));
+    return "WITH "
+        + last
+        + (deletes ? gone : "")
+        + " INSERT INTO "
+        + quoted()
+        + " ("
+        + names
+        + ") SELECT "
+        + names
+        + " FROM last WHERE NOT "
+        + PostgresDestination.DELETED
+        + " ON CONFLICT ("
+        + key
+        + ") DO "
+        + (set.isEmpty() ? "NOTHING" : "UPDATE SET " + set);
   }
 
   String append(String source) {
     String names = Shape.list(shape.names());
-    return "INSERT INTO " + quoted() + " (" + names + ") SELECT " + names + " FROM (" + source + ") s";
+    return "INSERT INTO "
+        + quoted()
+        + " ("
+        + names
+        + ") SELECT "
+        + names
+        + " FROM ("
+        + source
+        + ") s";
   }
 }

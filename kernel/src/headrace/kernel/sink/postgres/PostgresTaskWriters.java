@@ -15,14 +15,17 @@ import org.postgresql.PGConnection;
 import org.postgresql.copy.CopyIn;
 
 /**
- * Rows of one task, as COPY takes them. A few travel with what the task tells, and the driver copies them; more are copied into the
- * staging table over a connection of the task's own. Each try of a task has a number that nothing else has, by which
- * the batch knows whose rows count.
+ * Rows of one task, as COPY takes them. A few travel with what the task tells, and the driver
+ * copies them; more are copied into the staging table over a connection of the task's own. Each try
+ * of a task has a number that nothing else has, by which the batch knows whose rows count.
  */
-record PostgresTaskWriters(PostgresServer server, String destination, String copy, Shape shape) implements TaskWriter.Factory {
+record PostgresTaskWriters(PostgresServer server, String destination, String copy, Shape shape)
+    implements TaskWriter.Factory {
   private static final int FEW = 256 << 10;
 
-  /** @param held the rows, or null if they are staged */
+  /**
+   * @param held the rows, or null if they are staged
+   */
   record CopiedRows(long task, long rows, long deletes, byte[] held) implements Serializable {}
 
   @Override
@@ -43,7 +46,8 @@ record PostgresTaskWriters(PostgresServer server, String destination, String cop
     public void write(InternalRow row) {
       if (!Rows.own(row)) return;
       boolean deleted = Rows.deleted(row);
-      if (deleted && key.length == 0) throw new RefusedException(destination + " has no key, and a row was deleted");
+      if (deleted && key.length == 0)
+        throw new RefusedException(destination + " has no key, and a row was deleted");
       InternalRow cells = Rows.row(row, shape.fields());
       Shape.checkKey(cells, key, shape.type(), destination);
       text.add(task, rows, deleted, cells);
@@ -67,12 +71,14 @@ record PostgresTaskWriters(PostgresServer server, String destination, String cop
 
     @Override
     public Serializable finish() {
-      if (copying == null) return new CopiedRows(task, rows, deletes, Arrays.copyOf(text.bytes, text.size));
+      if (copying == null)
+        return new CopiedRows(task, rows, deletes, Arrays.copyOf(text.bytes, text.size));
       try {
         flush();
         long taken = copying.endCopy();
         connection.close();
-        if (taken != rows) throw new SinkException(destination + ": of " + rows + " rows " + taken + " were taken");
+        if (taken != rows)
+          throw new SinkException(destination + ": of " + rows + " rows " + taken + " were taken");
         return new CopiedRows(task, rows, deletes, null);
       } catch (SQLException e) {
         throw server.error(destination, e);

@@ -19,14 +19,16 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.util.ArrowUtils;
 
 /**
- * What a user's own writer writes to. A batch is handed over when all its tasks are done: its rows, in pieces, and then its mark.
+ * What a user's own writer writes to. A batch is handed over when all its tasks are done: its rows,
+ * in pieces, and then its mark.
  *
  * <pre>
  * commit(batch)   rows of the tasks that count -> a file of Arrow's
  *                 write(file); commit(mark)        any failure -> abort(), and the next run asks begin() what is there
  * </pre>
  *
- * <p>A writer that stores no mark has no past: each batch is written that Spark has not noted as done, and nothing is compared.
+ * <p>A writer that stores no mark has no past: each batch is written that Spark has not noted as
+ * done, and nothing is compared.
  */
 public final class PythonDestination implements Destination {
   private final Context context;
@@ -63,7 +65,12 @@ public final class PythonDestination implements Destination {
   public Mark begin() {
     for (StructField field : shape.type().fields()) {
       if (ArrowUtils.isSupportedByArrow(field.dataType())) continue;
-      throw new RefusedException("the column " + field.name() + " is a " + field.dataType().simpleString() + ": cast it to a string");
+      throw new RefusedException(
+          "the column "
+              + field.name()
+              + " is a "
+              + field.dataType().simpleString()
+              + ": cast it to a string");
     }
     begun = true;
     String answer = writer.begin();
@@ -79,12 +86,16 @@ public final class PythonDestination implements Destination {
 
   @Override
   public BatchWrite open(Batch batch) {
-    return new BufferedBatch(new BufferedBatch.Writers(context.sink(), context.index(), false, false, shape)) {
+    return new BufferedBatch(
+        new BufferedBatch.Writers(context.sink(), context.index(), false, false, shape)) {
       @Override
       public boolean commit(List<Serializable> results, Mark mark) {
         if (mark.rows() == 0) return false;
         try (RowFile rows = new RowFile(shape, changes)) {
-          this.<IOException>forEach(results, shape.fields(), (key, value, deleted, row) -> rows.add((UnsafeRow) row, deleted));
+          this.<IOException>forEach(
+              results,
+              shape.fields(),
+              (key, value, deleted, row) -> rows.add((UnsafeRow) row, deleted));
           rows.finish();
           hand(rows, mark);
           Point.ANSWERED.reached(batch.number());
@@ -127,7 +138,9 @@ public final class PythonDestination implements Destination {
 
   private RuntimeException failed(String answer) {
     String text = "HEADRACE_WRITER " + context.mark() + " " + answer;
-    return answer != null && answer.startsWith("transient") ? new SinkException(text) : new RefusedException(text);
+    return answer != null && answer.startsWith("transient")
+        ? new SinkException(text)
+        : new RefusedException(text);
   }
 
   @Override

@@ -21,15 +21,17 @@ import org.apache.spark.sql.util.ArrowUtils;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The rows of a batch in a file, in Arrow's stream format. However many there are, memory holds one record batch of them, here and
- * where the file is mapped.
+ * The rows of a batch in a file, in Arrow's stream format. However many there are, memory holds one
+ * record batch of them, here and where the file is mapped.
  */
 final class RowFile implements AutoCloseable {
   private static final int ROWS = 10_000, BYTES = 8 << 20;
-  private static final UTF8String UPSERT = UTF8String.fromString("upsert"), DELETE = UTF8String.fromString("delete");
+  private static final UTF8String UPSERT = UTF8String.fromString("upsert"),
+      DELETE = UTF8String.fromString("delete");
 
   final Path path;
-  private final BufferAllocator allocator = ArrowUtils.rootAllocator().newChildAllocator("rows for a writer", 0, Long.MAX_VALUE);
+  private final BufferAllocator allocator =
+      ArrowUtils.rootAllocator().newChildAllocator("rows for a writer", 0, Long.MAX_VALUE);
   private final VectorSchemaRoot root;
   private final ArrowWriter rows;
   private final OutputStream out;
@@ -39,14 +41,18 @@ final class RowFile implements AutoCloseable {
   private int count = 0;
   private long bytes = 0;
 
-  /** {@code changes}: whether rows replace and delete each other, which the column _op says then. */
+  /**
+   * {@code changes}: whether rows replace and delete each other, which the column _op says then.
+   */
   RowFile(Shape shape, boolean changes) throws IOException {
     StructType type = changes ? shape.type().add("_op", DataTypes.StringType, false) : shape.type();
     // Only its owner can read it.
     path = Files.createTempFile("headrace-rows", ".arrow");
     // Not a channel, which an interrupt would close.
     out = new BufferedOutputStream(new FileOutputStream(path.toFile()), 1 << 16);
-    root = VectorSchemaRoot.create(ArrowUtils.toArrowSchema(type, "UTC", true, false, false), allocator);
+    root =
+        VectorSchemaRoot.create(
+            ArrowUtils.toArrowSchema(type, "UTC", true, false, false), allocator);
     rows = ArrowWriter.create(root);
     batches = new ArrowStreamWriter(root, null, out);
     batches.start();
@@ -83,7 +89,9 @@ final class RowFile implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
-    try (allocator; root; out) {
+    try (allocator;
+        root;
+        out) {
       Files.deleteIfExists(path);
     }
   }

@@ -15,7 +15,10 @@ import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
 import javax.net.ssl.SSLSocketFactory;
 
-/** Just enough of Redis' protocol: commands out, one after the other, and their replies in the same order. */
+/**
+ * Just enough of Redis' protocol: commands out, one after the other, and their replies in the same
+ * order.
+ */
 final class Redis implements AutoCloseable {
   private static final int PATIENCE_MS = 20_000;
 
@@ -37,7 +40,10 @@ final class Redis implements AutoCloseable {
   }
 
   private static Socket secured(Socket plain, String host, int port) throws IOException {
-    SSLSocket socket = (SSLSocket) ((SSLSocketFactory) SSLSocketFactory.getDefault()).createSocket(plain, host, port, true);
+    SSLSocket socket =
+        (SSLSocket)
+            ((SSLSocketFactory) SSLSocketFactory.getDefault())
+                .createSocket(plain, host, port, true);
     SSLParameters parameters = socket.getSSLParameters();
     parameters.setEndpointIdentificationAlgorithm("HTTPS");
     socket.setSSLParameters(parameters);

@@ -24,16 +24,20 @@ import org.apache.spark.sql.types.BinaryType;
 /**
  * A cache in Redis: a hash for each row, under the prefix and the row's key.
  *
- * <p>A batch of up to {@link #AT_ONCE} rows is one transaction with its mark. A larger one is several, the mark in the last: after a crash
- * between two of them the batch is written again, which changes nothing, because a row is set as a whole. What this can't
- * give is durability: what Redis forgets with a crash or by eviction is not written again.
+ * <p>A batch of up to {@link #AT_ONCE} rows is one transaction with its mark. A larger one is
+ * several, the mark in the last: after a crash between two of them the batch is written again,
+ * which changes nothing, because a row is set as a whole. What this can't give is durability: what
+ * Redis forgets with a crash or by eviction is not written again.
  */
 public final class RedisDestination implements Destination {
   private static final int AT_ONCE = 5_000;
   private static final String EPOCH = "epoch", MARK = "mark";
 
-  /** @param user null for the default one */
-  private record Server(String host, int port, int database, boolean tls, String user, String password) {
+  /**
+   * @param user null for the default one
+   */
+  private record Server(
+      String host, int port, int database, boolean tls, String user, String password) {
     Redis connect() throws IOException {
       Redis redis = new Redis(host, port, tls);
       try {
@@ -69,7 +73,11 @@ public final class RedisDestination implements Destination {
     this.index = context.index();
     this.server =
         new Server(
-            options.text("host"), options.number("port"), options.number("database"), options.flag("tls"), options.text("user"),
+            options.text("host"),
+            options.number("port"),
+            options.number("database"),
+            options.flag("tls"),
+            options.text("user"),
             options.text("password"));
     this.prefix = options.text("prefix");
     this.query = context.mark();
@@ -104,7 +112,12 @@ public final class RedisDestination implements Destination {
   public Mark begin() {
     for (int i = 0; i < shape.fields(); i++) {
       if (Cells.text(shape.of(i)) != null || shape.of(i) instanceof BinaryType) continue;
-      throw new RefusedException("the column " + shape.names().get(i) + " is a " + shape.of(i).simpleString() + ": cast it to a string");
+      throw new RefusedException(
+          "the column "
+              + shape.names().get(i)
+              + " is a "
+              + shape.of(i).simpleString()
+              + ": cast it to a string");
     }
     try {
       redis = server.connect();
@@ -170,7 +183,10 @@ public final class RedisDestination implements Destination {
 
   /** Some of a batch's rows; begins when there is one. */
   private final class Transaction {
-    private final Cells.Text[] cells = IntStream.range(0, shape.fields()).mapToObj(i -> Cells.text(shape.of(i))).toArray(Cells.Text[]::new);
+    private final Cells.Text[] cells =
+        IntStream.range(0, shape.fields())
+            .mapToObj(i -> Cells.text(shape.of(i)))
+            .toArray(Cells.Text[]::new);
     private final byte[][] names = shape.names().stream().map(Batch::utf8).toArray(byte[][]::new);
     private int rows = 0;
     private int commands = 0;
@@ -184,7 +200,8 @@ public final class RedisDestination implements Destination {
     }
 
     private void add(byte[] key, boolean deleted, InternalRow row) throws IOException {
-      if (key == null) throw new RefusedException("a row for " + name() + " has no key: leave such rows out");
+      if (key == null)
+        throw new RefusedException("a row for " + name() + " has no key: leave such rows out");
       if (rows == AT_ONCE) commit();
       String at = prefix + ":" + Batch.text(key);
       // Away with the old row first: a column that is null now has no field.
@@ -212,7 +229,10 @@ public final class RedisDestination implements Destination {
       commands++;
     }
 
-    /** Redis carries a transaction out only if nobody has touched what is watched: the epoch, which a new run raises. */
+    /**
+     * Redis carries a transaction out only if nobody has touched what is watched: the epoch, which
+     * a new run raises.
+     */
     private void begin() throws IOException {
       redis.ask("WATCH", place);
       if (!epoch.equals(redis.ask("HGET", place, EPOCH))) throw Marks.replaced(query, name());
@@ -224,7 +244,9 @@ public final class RedisDestination implements Destination {
       for (int i = 0; i <= commands; i++) redis.reply();
       List<?> results = (List<?>) redis.reply();
       if (results == null) throw Marks.replaced(query, name());
-      for (Object result : results) if (result instanceof Redis.Refusal refusal) throw new IOException("Redis says: " + refusal.text());
+      for (Object result : results)
+        if (result instanceof Redis.Refusal refusal)
+          throw new IOException("Redis says: " + refusal.text());
       rows = 0;
       commands = 0;
     }

@@ -8,7 +8,10 @@ import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** The format to write with; its options are {@code sink}, the name of a registered {@link Destinations}, and the checkpoint's place. */
+/**
+ * The format to write with; its options are {@code sink}, the name of a registered {@link
+ * Destinations}, and the checkpoint's place.
+ */
 public final class SinkProvider implements TableProvider {
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
@@ -16,7 +19,8 @@ public final class SinkProvider implements TableProvider {
   }
 
   @Override
-  public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
+  public Table getTable(
+      StructType schema, Transform[] partitioning, Map<String, String> properties) {
     return new SinkTable();
   }
 

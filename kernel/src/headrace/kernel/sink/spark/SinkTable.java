@@ -37,7 +37,8 @@ final class SinkTable implements SupportsWrite {
     return new Builder(new SinkWrite(sink, info.queryId(), location));
   }
 
-  private record Builder(SinkWrite write) implements SupportsTruncate, SupportsStreamingUpdateAsAppend {
+  private record Builder(SinkWrite write)
+      implements SupportsTruncate, SupportsStreamingUpdateAsAppend {
     @Override
     public WriteBuilder truncate() {
       return this;

@@ -22,12 +22,14 @@ record SinkWrite(String sink, String checkpoint, String location) implements Str
 
   @Override
   public void commit(long epoch, WriterCommitMessage[] messages) {
-    Destinations.named(sink).commit(epoch, Arrays.stream(messages).map(TaskResult.class::cast).toList());
+    Destinations.named(sink)
+        .commit(epoch, Arrays.stream(messages).map(TaskResult.class::cast).toList());
   }
 
   @Override
   public void abort(long epoch, WriterCommitMessage[] messages) {
-    for (WriterCommitMessage message : messages) if (message instanceof TaskResult result) result.drop();
+    for (WriterCommitMessage message : messages)
+      if (message instanceof TaskResult result) result.drop();
     Destinations found = Destinations.find(sink);
     if (found != null) found.abort();
   }

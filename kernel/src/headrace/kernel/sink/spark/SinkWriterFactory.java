@@ -9,7 +9,8 @@ record SinkWriterFactory(TaskWriter.Factory[] factories) implements StreamingDat
   @Override
   public DataWriter<InternalRow> createWriter(int partition, long task, long epoch) {
     TaskWriter[] writers = new TaskWriter[factories.length];
-    for (int i = 0; i < factories.length; i++) if (factories[i] != null) writers[i] = factories[i].open(partition);
+    for (int i = 0; i < factories.length; i++)
+      if (factories[i] != null) writers[i] = factories[i].open(partition);
     return new SinkWriter(writers);
   }
 }

@@ -11,8 +11,6 @@ import headrace.kernel.sink.Marks;
 import headrace.kernel.sink.Options;
 import headrace.kernel.sink.Point;
 import headrace.kernel.sink.RefusedException;
-import headrace.kernel.sink.Rows;
-import headrace.kernel.sink.Shape;
 import headrace.kernel.sink.SinkException;
 import java.io.Serializable;
 import java.sql.Connection;
@@ -24,7 +22,9 @@ import java.util.Properties;
 import org.sqlite.JDBC;
 import org.sqlite.SQLiteException;
 
-/** A table in a SQLite file on the driver's machine. A batch is one short transaction at its end. */
+/**
+ * A table in a SQLite file on the driver's machine. A batch is one short transaction at its end.
+ */
 public class SqliteDestination implements Destination {
   /** What is written in the transaction of a batch. */
   interface Target {
@@ -45,7 +45,9 @@ public class SqliteDestination implements Destination {
     /** Deletes all rows. */
     void empty(Connection connection) throws SQLException;
 
-    void write(Connection connection, Batch batch, BufferedBatch buffered, List<Serializable> results) throws SQLException;
+    void write(
+        Connection connection, Batch batch, BufferedBatch buffered, List<Serializable> results)
+        throws SQLException;
   }
 
   private final String sink;
@@ -58,7 +60,10 @@ public class SqliteDestination implements Destination {
   private long epoch;
 
   public SqliteDestination(Context context, Options options) {
-    this(context, options.text("file"), new SqliteTable(options.text("table"), context.shape(), options.flag("create")));
+    this(
+        context,
+        options.text("file"),
+        new SqliteTable(options.text("table"), context.shape(), options.flag("create")));
   }
 
   SqliteDestination(Context context, String file, Target target) {
@@ -99,20 +104,30 @@ public class SqliteDestination implements Destination {
     home();
     Marks.Begun begun = marks.begin(connection, query);
     epoch = begun.epoch();
-    if (begun.mark() != null && target.missing(connection)) throw MarkException.cut(name() + " is gone from " + place(), begun.mark());
+    if (begun.mark() != null && target.missing(connection))
+      throw MarkException.cut(name() + " is gone from " + place(), begun.mark());
     target.begin(connection);
     return begun.mark();
   }
 
   private void home() throws SQLException {
     try (Statement statement = connection.createStatement()) {
-      statement.execute("CREATE TABLE IF NOT EXISTS " + target.marks() + "(" + Marks.columns("TEXT", "INTEGER") + ")");
+      statement.execute(
+          "CREATE TABLE IF NOT EXISTS "
+              + target.marks()
+              + "("
+              + Marks.columns("TEXT", "INTEGER")
+              + ")");
       boolean known;
-      try (ResultSet found = statement.executeQuery("SELECT 1 FROM pragma_table_info('" + target.marks() + "') WHERE name = 'epoch'")) {
+      try (ResultSet found =
+          statement.executeQuery(
+              "SELECT 1 FROM pragma_table_info('" + target.marks() + "') WHERE name = 'epoch'")) {
         known = found.next();
       }
       // The marks of an outbox are made by its owner, who knows nothing of runs.
-      if (!known) statement.execute("ALTER TABLE " + target.marks() + " ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0");
+      if (!known)
+        statement.execute(
+            "ALTER TABLE " + target.marks() + " ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0");
     }
   }
 
@@ -137,14 +152,15 @@ public class SqliteDestination implements Destination {
       public boolean commit(List<Serializable> results, Mark mark) {
         if (mark.rows() == 0) return false;
         try {
-          transaction(() -> {
-            marks.hold(connection, query, epoch, name());
-            target.write(connection, batch, this, results);
-            Point.ROWS_SENT.reached(batch.number());
-            marks.write(connection, query, mark);
-            Point.MARK_SENT.reached(batch.number());
-            return null;
-          });
+          transaction(
+              () -> {
+                marks.hold(connection, query, epoch, name());
+                target.write(connection, batch, this, results);
+                Point.ROWS_SENT.reached(batch.number());
+                marks.write(connection, query, mark);
+                Point.MARK_SENT.reached(batch.number());
+                return null;
+              });
           Point.ANSWERED.reached(batch.number());
           return true;
         } catch (SQLException e) {
@@ -160,11 +176,12 @@ public class SqliteDestination implements Destination {
   public void forget() {
     try (Connection own = connect()) {
       connection = own;
-      transaction(() -> {
-        home();
-        marks.forget(connection, query);
-        return null;
-      });
+      transaction(
+          () -> {
+            home();
+            marks.forget(connection, query);
+            return null;
+          });
     } catch (SQLException e) {
       throw error(e);
     }
@@ -174,10 +191,11 @@ public class SqliteDestination implements Destination {
   public void empty() {
     try (Connection own = connect()) {
       connection = own;
-      transaction(() -> {
-        if (!target.missing(connection)) target.empty(connection);
-        return null;
-      });
+      transaction(
+          () -> {
+            if (!target.missing(connection)) target.empty(connection);
+            return null;
+          });
     } catch (SQLException e) {
       throw error(e);
     }

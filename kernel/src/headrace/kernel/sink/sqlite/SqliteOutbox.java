@@ -2,7 +2,6 @@ package headrace.kernel.sink.sqlite;
 
 import headrace.kernel.sink.Batch;
 import headrace.kernel.sink.BufferedBatch;
-import headrace.kernel.sink.Rows;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.security.MessageDigest;
@@ -18,10 +17,12 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Rows that become effects. Each has an id, by which it is there once: the record's key, or made of the row itself, so that a batch that
- * is written again gives the same ones in whatever order its rows come.
+ * Rows that become effects. Each has an id, by which it is there once: the record's key, or made of
+ * the row itself, so that a batch that is written again gives the same ones in whatever order its
+ * rows come.
  */
-record SqliteOutbox(String query, String effect, boolean keyed) implements SqliteDestination.Target {
+record SqliteOutbox(String query, String effect, boolean keyed)
+    implements SqliteDestination.Target {
   @Override
   public String name() {
     return "the outbox";
@@ -52,29 +53,43 @@ record SqliteOutbox(String query, String effect, boolean keyed) implements Sqlit
 
   @Override
   public void empty(Connection connection) throws SQLException {
-    try (PreparedStatement statement = connection.prepareStatement("DELETE FROM outbox WHERE effect = ?")) {
+    try (PreparedStatement statement =
+        connection.prepareStatement("DELETE FROM outbox WHERE effect = ?")) {
       statement.setString(1, effect);
       statement.executeUpdate();
     }
   }
 
   @Override
-  public void write(Connection connection, Batch batch, BufferedBatch buffered, List<Serializable> results) throws SQLException {
+  public void write(
+      Connection connection, Batch batch, BufferedBatch buffered, List<Serializable> results)
+      throws SQLException {
     long now = ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now());
     Map<ByteBuffer, Integer> seen = new HashMap<>();
-    String insert = "INSERT INTO outbox(id, effect, row, created) VALUES (?, ?, ?, ?) ON CONFLICT(id) DO NOTHING";
+    String insert =
+        "INSERT INTO outbox(id, effect, row, created) VALUES (?, ?, ?, ?) ON CONFLICT(id) DO"
+            + " NOTHING";
     try (PreparedStatement statement = connection.prepareStatement(insert)) {
-      buffered.<SQLException>forEach(results, 0, (key, value, deleted, row) -> {
-        // A row that is no more has no effect.
-        if (deleted || value == null) return;
-        // Of rows without an id nobody can say which are the same: each is one of its own.
-        String id = keyed && key != null ? Batch.text(key) : id(batch.number(), value, seen.merge(ByteBuffer.wrap(value), 1, Integer::sum) - 1);
-        statement.setString(1, id);
-        statement.setString(2, effect);
-        statement.setString(3, Batch.text(value));
-        statement.setLong(4, now);
-        statement.executeUpdate();
-      });
+      buffered.<SQLException>forEach(
+          results,
+          0,
+          (key, value, deleted, row) -> {
+            // A row that is no more has no effect.
+            if (deleted || value == null) return;
+            // Of rows without an id nobody can say which are the same: each is one of its own.
+            String id =
+                keyed && key != null
+                    ? Batch.text(key)
+                    : id(
+                        batch.number(),
+                        value,
+                        seen.merge(ByteBuffer.wrap(value), 1, Integer::sum) - 1);
+            statement.setString(1, id);
+            statement.setString(2, effect);
+            statement.setString(3, Batch.text(value));
+            statement.setLong(4, now);
+            statement.executeUpdate();
+          });
     }
   }
 

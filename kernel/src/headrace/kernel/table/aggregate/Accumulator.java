@@ -7,7 +7,10 @@ import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 
-/** What is kept of one call for one group. It is read, changed by rows that come and go, asked for its result, and written. */
+/**
+ * The state of one aggregate call for one group: read, changed by rows that are added and
+ * retracted, evaluated, written.
+ */
 abstract class Accumulator {
   final Call call;
 
@@ -26,9 +29,13 @@ abstract class Accumulator {
     };
   }
 
-  /** A row comes (by = 1) or goes (by = -1). In a batch all that come are added before those that go. */
+  /**
+   * A row comes (by = 1) or goes (by = -1). In a batch all that come are added before those that
+   * go.
+   */
   final void change(UnsafeRow row, int by, long time) {
-    if (call.filter() >= 0 && (row.isNullAt(call.filter()) || !row.getBoolean(call.filter()))) return;
+    if (call.filter() >= 0 && (row.isNullAt(call.filter()) || !row.getBoolean(call.filter())))
+      return;
     count(row, by, time);
   }
 

@@ -3,7 +3,10 @@ package headrace.kernel.table.aggregate;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 
-/** An exact number: digits * 2^exponent. Every finite double is one, and so are their sums and products. */
+/**
+ * An exact number: digits * 2^exponent. Every finite double is one, and so are their sums and
+ * products.
+ */
 record Binary(BigInteger digits, int exponent) {
   static final Binary ZERO = new Binary(BigInteger.ZERO, 0);
   private static final BigInteger FIVE = BigInteger.valueOf(5);
@@ -63,7 +66,9 @@ record Binary(BigInteger digits, int exponent) {
   }
 
   Binary times(Binary other) {
-    return isZero() || other.isZero() ? ZERO : new Binary(digits.multiply(other.digits), exponent + other.exponent);
+    return isZero() || other.isZero()
+        ? ZERO
+        : new Binary(digits.multiply(other.digits), exponent + other.exponent);
   }
 
   private BigInteger digits(int low) {
@@ -88,7 +93,8 @@ record Binary(BigInteger digits, int exponent) {
     if (digits.getLowestSetBit() < drop) top |= 1;
     int power = exponent + drop;
     // A double that small has fewer digits: to be rounded once, it is made of all of them.
-    if (power + ENOUGH - 2 < Double.MIN_EXPONENT) return new Binary(digits, exponent).decimal().doubleValue();
+    if (power + ENOUGH - 2 < Double.MIN_EXPONENT)
+      return new Binary(digits, exponent).decimal().doubleValue();
     return Math.scalb((double) top, power);
   }
 }

@@ -29,7 +29,10 @@ final class Distinct extends Accumulator {
       if (row.isNullAt(call.first() + i)) return;
       arguments[i] = OrderBytes.normal(row.get(call.first() + i, call.arguments()[i]));
     }
-    String key = new String(projection.apply(new GenericInternalRow(arguments)).getBytes(), StandardCharsets.ISO_8859_1);
+    String key =
+        new String(
+            projection.apply(new GenericInternalRow(arguments)).getBytes(),
+            StandardCharsets.ISO_8859_1);
     byte[] known = values.getValue(key);
     long now = (known == null ? 0 : ByteBuffer.wrap(known).getLong()) + by;
     if (now == 0) {

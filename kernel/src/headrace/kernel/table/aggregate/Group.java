@@ -12,21 +12,31 @@ import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.unsafe.Platform;
 
-/** The aggregates of one group at a time: read, changed by its rows, asked for their results, written. */
+/** The aggregates of one group at a time: read, changed by its rows, evaluated, written. */
 public final class Group {
   private final Accumulator[] accumulators;
   private final UnsafeProjection projection;
   private final UnsafeRow values;
   private long rows;
 
-  /** {@code maps} gives a map of the state to each call that needs one, always in the same order. */
+  /**
+   * {@code maps} gives a map of the state to each call that needs one, always in the same order.
+   */
   public Group(Calls calls, Supplier<MapState<String, byte[]>> maps) {
-    this.accumulators = Arrays.stream(calls.calls()).map(call -> Accumulator.of(call, maps)).toArray(Accumulator[]::new);
-    this.projection = UnsafeProjection.create(Arrays.stream(calls.calls()).map(Call::result).toArray(DataType[]::new));
+    this.accumulators =
+        Arrays.stream(calls.calls())
+            .map(call -> Accumulator.of(call, maps))
+            .toArray(Accumulator[]::new);
+    this.projection =
+        UnsafeProjection.create(
+            Arrays.stream(calls.calls()).map(Call::result).toArray(DataType[]::new));
     this.values = new UnsafeRow(calls.arguments());
   }
 
-  /** A row of arguments comes (by = 1) or goes (by = -1); in a batch all that come are added before those that go. */
+  /**
+   * A row of arguments comes (by = 1) or goes (by = -1); in a batch all that come are added before
+   * those that go.
+   */
   public void change(byte[] row, int by, long time) {
     change(row, 0, row.length, by, time);
   }

@@ -7,12 +7,13 @@ import java.math.BigInteger;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
- * Variance and standard deviation, of doubles: Spark casts. Keeps the number of values, their sum and the sum of their squares, both exact,
- * so that what is taken back leaves nothing behind.
+ * Variance and standard deviation, of doubles: Spark casts. Keeps the number of values, their sum
+ * and the sum of their squares, both exact, so that what is taken back leaves nothing behind.
  */
 final class Moments extends Accumulator {
   /** Below it every whole number is a double. */
   private static final long EXACT = 1L << 53;
+
   /** Whole numbers up to it have squares of which thousands can be added up. */
   private static final long SMALL = 1L << 25;
 
@@ -22,8 +23,10 @@ final class Moments extends Accumulator {
   private long notFinite;
   private long sum;
   private long squares;
+
   /** The sums of what is not a small whole number. */
   private Binary realSum = Binary.ZERO;
+
   private Binary realSquares = Binary.ZERO;
 
   Moments(Call call) {
@@ -36,7 +39,8 @@ final class Moments extends Accumulator {
     double value = row.getDouble(call.first());
     count += by;
     if (!Double.isFinite(value)) notFinite += by;
-    else if (value == (long) value && Math.abs(value) <= SMALL && Math.abs(squares) < ROOM) whole((long) value, by);
+    else if (value == (long) value && Math.abs(value) <= SMALL && Math.abs(squares) < ROOM)
+      whole((long) value, by);
     else real(Binary.of(value), by);
   }
 
@@ -57,7 +61,9 @@ final class Moments extends Accumulator {
     if (count == 0 || (sample && count == 1)) return null;
     if (notFinite > 0) return Double.NaN;
     double variance = variance(sample ? count - 1 : count);
-    return call.kind() == Call.Kind.STDDEV_POP || call.kind() == Call.Kind.STDDEV_SAMP ? Math.sqrt(variance) : variance;
+    return call.kind() == Call.Kind.STDDEV_POP || call.kind() == Call.Kind.STDDEV_SAMP
+        ? Math.sqrt(variance)
+        : variance;
   }
 
   /** (n * sum of squares - square of the sum) / n / divisor. */
@@ -67,7 +73,8 @@ final class Moments extends Accumulator {
       return (double) (count * squares - sum * sum) / (count * divisor);
     }
     Binary all = realSum.plus(Binary.of(sum));
-    Binary above = realSquares.plus(Binary.of(squares)).times(Binary.of(count)).minus(all.times(all));
+    Binary above =
+        realSquares.plus(Binary.of(squares)).times(Binary.of(count)).minus(all.times(all));
     return above.over(Math.multiplyExact(count, divisor));
   }
 

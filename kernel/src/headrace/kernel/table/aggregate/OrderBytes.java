@@ -26,7 +26,9 @@ import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.sql.types.YearMonthIntervalType;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Values as bytes whose order is that of the values: as Spark orders them, null first, NaN last. */
+/**
+ * Values as bytes whose order is that of the values: as Spark orders them, null first, NaN last.
+ */
 final class OrderBytes {
   private OrderBytes() {}
 
@@ -36,10 +38,20 @@ final class OrderBytes {
       return true;
     }
     if (type instanceof ArrayType array) return takes(array.elementType());
-    return type instanceof BooleanType || type instanceof ByteType || type instanceof ShortType || type instanceof IntegerType
-        || type instanceof LongType || type instanceof FloatType || type instanceof DoubleType || type instanceof DecimalType
-        || type instanceof DateType || type instanceof TimestampType || type instanceof TimestampNTZType || type instanceof BinaryType
-        || type instanceof DayTimeIntervalType || type instanceof YearMonthIntervalType
+    return type instanceof BooleanType
+        || type instanceof ByteType
+        || type instanceof ShortType
+        || type instanceof IntegerType
+        || type instanceof LongType
+        || type instanceof FloatType
+        || type instanceof DoubleType
+        || type instanceof DecimalType
+        || type instanceof DateType
+        || type instanceof TimestampType
+        || type instanceof TimestampNTZType
+        || type instanceof BinaryType
+        || type instanceof DayTimeIntervalType
+        || type instanceof YearMonthIntervalType
         || (type instanceof StringType string && string.supportsBinaryOrdering());
   }
 
@@ -83,7 +95,8 @@ final class OrderBytes {
   }
 
   private static void decimal(Decimal value, ByteArrayOutputStream out) {
-    BigInteger unscaled = value.toJavaBigDecimal().unscaledValue().add(BigInteger.ONE.shiftLeft(135));
+    BigInteger unscaled =
+        value.toJavaBigDecimal().unscaledValue().add(BigInteger.ONE.shiftLeft(135));
     byte[] bytes = unscaled.toByteArray();
     for (int i = bytes.length; i < 18; i++) out.write(0);
     out.writeBytes(bytes);
@@ -115,10 +128,15 @@ final class OrderBytes {
     out.write(0);
   }
 
-  /** Values are found again by their bytes: of the numbers that are equal and look different there is one. */
+  /**
+   * Values are found again by their bytes: of the numbers that are equal and look different there
+   * is one.
+   */
   static Object normal(Object value) {
-    if (value instanceof Double number) return number == 0.0 ? (Object) 0.0 : Double.isNaN(number) ? (Object) Double.NaN : number;
-    if (value instanceof Float number) return number == 0.0f ? (Object) 0.0f : Float.isNaN(number) ? (Object) Float.NaN : number;
+    if (value instanceof Double number)
+      return number == 0.0 ? (Object) 0.0 : Double.isNaN(number) ? (Object) Double.NaN : number;
+    if (value instanceof Float number)
+      return number == 0.0f ? (Object) 0.0f : Float.isNaN(number) ? (Object) Float.NaN : number;
     return value;
   }
 

@@ -21,11 +21,14 @@ import org.apache.spark.sql.types.DataType;
 import scala.Tuple2;
 
 /**
- * Everything that has an order: min, max, min_by, max_by and their k best, first, last, collect_list, collect_set.
+ * Everything that has an order: min, max, min_by, max_by and their k best, first, last,
+ * collect_list, collect_set.
  *
- * <p>Keeps the values of the group with an order ({@link OrderBytes}) and a count. The first of them are at hand ("the head"). A group
- * with more values than the head takes has all of them in a map as well, whose keys begin with the order, so that when values of the head
- * go, the next ones are found where the map begins. collect_list and collect_set give all their values, so all are in the head.
+ * <p>Keeps the values of the group with an order ({@link OrderBytes}) and a count. The first of
+ * them are at hand ("the head"). A group with more values than the head takes has all of them in a
+ * map as well, whose keys begin with the order, so that when values of the head go, the next ones
+ * are found where the map begins. collect_list and collect_set give all their values, so all are in
+ * the head.
  */
 final class Ordered extends Accumulator {
   private static final int PREFIX = 16;
@@ -65,7 +68,8 @@ final class Ordered extends Accumulator {
   void count(UnsafeRow row, int by, long time) {
     byte[] order = order(row, time);
     if (order == null) return;
-    Object value = row.isNullAt(call.first()) ? null : OrderBytes.normal(row.get(call.first(), type));
+    Object value =
+        row.isNullAt(call.first()) ? null : OrderBytes.normal(row.get(call.first(), type));
     byte[] bytes = projection.apply(new GenericInternalRow(new Object[] {value})).copy().getBytes();
     change(new Item(order, bytes, by));
   }
@@ -86,7 +90,9 @@ final class Ordered extends Accumulator {
 
   private byte[] by(UnsafeRow row) {
     int ordinal = call.first() + 1;
-    return row.isNullAt(ordinal) ? null : OrderBytes.of(row.get(ordinal, call.arguments()[1]), call.arguments()[1]);
+    return row.isNullAt(ordinal)
+        ? null
+        : OrderBytes.of(row.get(ordinal, call.arguments()[1]), call.arguments()[1]);
   }
 
   private void change(Item change) {
@@ -117,10 +123,11 @@ final class Ordered extends Accumulator {
   @Override
   Object result() {
     if (spilled && head.size() < Math.min(call.most(), size)) refill();
-    boolean many = switch (call.kind()) {
-      case LIST, SET, SMALLEST_BY, LARGEST_BY -> true;
-      default -> false;
-    };
+    boolean many =
+        switch (call.kind()) {
+          case LIST, SET, SMALLEST_BY, LARGEST_BY -> true;
+          default -> false;
+        };
     if (!many) return head.isEmpty() ? null : value(head.get(0));
     List<Object> values = new ArrayList<>();
     int most = call.most() == 0 ? Integer.MAX_VALUE : call.most();
@@ -131,7 +138,10 @@ final class Ordered extends Accumulator {
     return values.isEmpty() && call.most() > 0 ? null : new GenericArrayData(values.toArray());
   }
 
-  /** From the map, whose keys are in order up to the length of their prefix; of equal prefixes all are needed to know their order. */
+  /**
+   * From the map, whose keys are in order up to the length of their prefix; of equal prefixes all
+   * are needed to know their order.
+   */
   private void refill() {
     head.clear();
     String last = null;
@@ -159,7 +169,8 @@ final class Ordered extends Accumulator {
       MessageDigest digest = MessageDigest.getInstance("MD5");
       digest.update(item.order);
       digest.update((byte) 0);
-      return HEX.formatHex(Arrays.copyOf(item.order, PREFIX)) + HEX.formatHex(digest.digest(item.value));
+      return HEX.formatHex(Arrays.copyOf(item.order, PREFIX))
+          + HEX.formatHex(digest.digest(item.value));
     } catch (NoSuchAlgorithmException e) {
       throw new IllegalStateException(e);
     }
@@ -171,7 +182,11 @@ final class Ordered extends Accumulator {
 
   private static byte[] bytes(Item item) {
     return ByteBuffer.allocate(8 + item.order.length + item.value.length)
-        .putInt(item.count).putInt(item.order.length).put(item.order).put(item.value).array();
+        .putInt(item.count)
+        .putInt(item.order.length)
+        .put(item.order)
+        .put(item.value)
+        .array();
   }
 
   private static Item item(byte[] stored) {

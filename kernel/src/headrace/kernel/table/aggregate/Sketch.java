@@ -21,8 +21,9 @@ import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.ShortType;
 
 /**
- * approx_percentile. Counts values by buckets that are wider the larger their values are ({@link Buckets}): a result is off by 1% at
- * most before it is rounded to its type, whatever the accuracy that was asked for. A value that goes is taken out of its bucket.
+ * approx_percentile. Counts values by buckets that are wider the larger their values are ({@link
+ * Buckets}): a result is off by 1% at most before it is rounded to its type, whatever accuracy is
+ * requested. A value that goes is taken out of its bucket.
  */
 final class Sketch extends Accumulator {
   private int[] buckets = new int[16];
@@ -38,7 +39,9 @@ final class Sketch extends Accumulator {
   void count(UnsafeRow row, int by, long time) {
     if (row.isNullAt(call.first())) return;
     Object value = row.get(call.first(), call.argument());
-    int bucket = Buckets.of(value instanceof Decimal decimal ? decimal.toDouble() : ((Number) value).doubleValue());
+    int bucket =
+        Buckets.of(
+            value instanceof Decimal decimal ? decimal.toDouble() : ((Number) value).doubleValue());
     count += by;
     int at = Arrays.binarySearch(buckets, 0, size, bucket);
     if (at < 0) insert(-at - 1, bucket, by);
@@ -69,7 +72,8 @@ final class Sketch extends Accumulator {
   Object result() {
     if (count == 0) return null;
     if (!(call.result() instanceof ArrayType many)) return value(call.parts()[0], call.result());
-    return new GenericArrayData(Arrays.stream(call.parts()).mapToObj(part -> value(part, many.elementType())).toArray());
+    return new GenericArrayData(
+        Arrays.stream(call.parts()).mapToObj(part -> value(part, many.elementType())).toArray());
   }
 
   /** The first value that so many of the values are not above, as Spark counts. */
@@ -85,17 +89,26 @@ final class Sketch extends Accumulator {
     if (type instanceof FloatType) return (float) value;
     if (type instanceof DecimalType decimal) return decimal(value, decimal);
     long whole = Math.round(value);
-    if (type instanceof ByteType) return (byte) Math.max(Byte.MIN_VALUE, Math.min(Byte.MAX_VALUE, whole));
-    if (type instanceof ShortType) return (short) Math.max(Short.MIN_VALUE, Math.min(Short.MAX_VALUE, whole));
-    if (type instanceof IntegerType) return (int) Math.max(Integer.MIN_VALUE, Math.min(Integer.MAX_VALUE, whole));
+    if (type instanceof ByteType)
+      return (byte) Math.max(Byte.MIN_VALUE, Math.min(Byte.MAX_VALUE, whole));
+    if (type instanceof ShortType)
+      return (short) Math.max(Short.MIN_VALUE, Math.min(Short.MAX_VALUE, whole));
+    if (type instanceof IntegerType)
+      return (int) Math.max(Integer.MIN_VALUE, Math.min(Integer.MAX_VALUE, whole));
     return whole;
   }
 
   /** The bucket of the largest values reaches above what the type can hold. */
   private static Decimal decimal(double value, DecimalType type) {
-    BigDecimal most = BigDecimal.TEN.pow(type.precision()).subtract(BigDecimal.ONE).movePointLeft(type.scale());
-    BigDecimal rounded = new BigDecimal(value).setScale(type.scale(), RoundingMode.HALF_UP).min(most).max(most.negate());
-    return Decimal.apply(new scala.math.BigDecimal(rounded, MathContext.UNLIMITED), type.precision(), type.scale());
+    BigDecimal most =
+        BigDecimal.TEN.pow(type.precision()).subtract(BigDecimal.ONE).movePointLeft(type.scale());
+    BigDecimal rounded =
+        new BigDecimal(value)
+            .setScale(type.scale(), RoundingMode.HALF_UP)
+            .min(most)
+            .max(most.negate());
+    return Decimal.apply(
+        new scala.math.BigDecimal(rounded, MathContext.UNLIMITED), type.precision(), type.scale());
   }
 
   @Override

@@ -41,8 +41,9 @@ import org.apache.spark.sql.types.StructType;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Aggregate expressions, taken apart: the calls of aggregate functions in them, the arguments of these over a frame's columns, and what
- * is left to compute of their results. Spark reads the expressions, so that types and errors are Spark's.
+ * Aggregate expressions, taken apart: the calls of aggregate functions in them, the arguments of
+ * these over a frame's columns, and what is left to compute of their results. Spark reads the
+ * expressions, so that types and errors are Spark's.
  */
 public final class Split {
   private static final String RESULT = "_r";
@@ -53,13 +54,21 @@ public final class Split {
 
   private Split() {}
 
-  /** Over the columns of a frame; refuses, with an IllegalArgumentException, what can't be taken back when a row goes. */
+  /**
+   * Over the columns of a frame; refuses, with an IllegalArgumentException, what can't be taken
+   * back when a row goes.
+   */
   public static Split of(Dataset<Row> frame, Column[] expressions) {
     Split split = new Split();
-    Dataset<Row> aggregated = frame.groupBy().agg(expressions[0], Arrays.copyOfRange(expressions, 1, expressions.length));
-    Aggregate plan = (Aggregate) ((org.apache.spark.sql.classic.Dataset<Row>) aggregated).queryExecution().analyzed();
+    Dataset<Row> aggregated =
+        frame.groupBy().agg(expressions[0], Arrays.copyOfRange(expressions, 1, expressions.length));
+    Aggregate plan =
+        (Aggregate)
+            ((org.apache.spark.sql.classic.Dataset<Row>) aggregated).queryExecution().analyzed();
     for (NamedExpression named : CollectionConverters.asJava(plan.aggregateExpressions())) {
-      split.results.add(ExpressionUtils.column(split.without(named instanceof Alias alias ? alias.child() : (Expression) named)));
+      split.results.add(
+          ExpressionUtils.column(
+              split.without(named instanceof Alias alias ? alias.child() : (Expression) named)));
     }
     return split;
   }
@@ -92,7 +101,8 @@ public final class Split {
       return UnresolvedAttribute.quoted(RESULT + (calls.size() - 1));
     }
     List<Expression> children = new ArrayList<>();
-    for (Expression child : CollectionConverters.asJava(expression.children())) children.add(without(child));
+    for (Expression child : CollectionConverters.asJava(expression.children()))
+      children.add(without(child));
     return expression.withNewChildren(CollectionConverters.asScala(children).toIndexedSeq());
   }
 
@@ -102,28 +112,55 @@ public final class Split {
     if (call.isDistinct() && !(function instanceof Count)) throw refused(call);
     if (function instanceof Count count) {
       for (Expression value : CollectionConverters.asJava(count.children())) {
-        if (call.isDistinct() && value.dataType() instanceof StringType text && !text.supportsBinaryEquality()) throw refused(call);
+        if (call.isDistinct()
+            && value.dataType() instanceof StringType text
+            && !text.supportsBinaryEquality()) throw refused(call);
       }
-      return add(call, call.isDistinct() ? Kind.COUNT_DISTINCT : Kind.COUNT, CollectionConverters.asJava(count.children()), 0, false);
+      return add(
+          call,
+          call.isDistinct() ? Kind.COUNT_DISTINCT : Kind.COUNT,
+          CollectionConverters.asJava(count.children()),
+          0,
+          false);
     }
-    if (function instanceof Sum sum) return add(call, Kind.SUM, List.of(numeric(sum.child(), call)), 0, false);
-    if (function instanceof Average average) return add(call, Kind.AVERAGE, List.of(numeric(average.child(), call)), 0, false);
-    if (function instanceof CentralMomentAgg moment) return add(call, kind(moment, call), List.of(numeric(moment.child(), call)), 0, false);
+    if (function instanceof Sum sum)
+      return add(call, Kind.SUM, List.of(numeric(sum.child(), call)), 0, false);
+    if (function instanceof Average average)
+      return add(call, Kind.AVERAGE, List.of(numeric(average.child(), call)), 0, false);
+    if (function instanceof CentralMomentAgg moment)
+      return add(call, kind(moment, call), List.of(numeric(moment.child(), call)), 0, false);
     if (function instanceof ApproximatePercentile percentile) {
-      return add(call, Kind.PERCENTILE, List.of(numeric(percentile.child(), call)), 0, false, parts(percentile.percentageExpression()));
+      return add(
+          call,
+          Kind.PERCENTILE,
+          List.of(numeric(percentile.child(), call)),
+          0,
+          false,
+          parts(percentile.percentageExpression()));
     }
-    if (function instanceof Min min) return add(call, Kind.MIN, List.of(ordered(min.child(), call)), 1, false);
-    if (function instanceof Max max) return add(call, Kind.MAX, List.of(ordered(max.child(), call)), 1, false);
-    if (function instanceof MinBy by) return add(call, Kind.MIN_BY, List.of(by.valueExpr(), ordered(by.orderingExpr(), call)), 1, true);
-    if (function instanceof MaxBy by) return add(call, Kind.MAX_BY, List.of(by.valueExpr(), ordered(by.orderingExpr(), call)), 1, true);
+    if (function instanceof Min min)
+      return add(call, Kind.MIN, List.of(ordered(min.child(), call)), 1, false);
+    if (function instanceof Max max)
+      return add(call, Kind.MAX, List.of(ordered(max.child(), call)), 1, false);
+    if (function instanceof MinBy by)
+      return add(
+          call, Kind.MIN_BY, List.of(by.valueExpr(), ordered(by.orderingExpr(), call)), 1, true);
+    if (function instanceof MaxBy by)
+      return add(
+          call, Kind.MAX_BY, List.of(by.valueExpr(), ordered(by.orderingExpr(), call)), 1, true);
     if (function instanceof MaxMinByK by) {
       Kind kind = by.reverse() ? Kind.SMALLEST_BY : Kind.LARGEST_BY;
-      return add(call, kind, List.of(by.valueExpr(), ordered(by.orderingExpr(), call)), by.k(), true);
+      return add(
+          call, kind, List.of(by.valueExpr(), ordered(by.orderingExpr(), call)), by.k(), true);
     }
-    if (function instanceof First first) return add(call, Kind.FIRST, List.of(first.child()), 1, !first.ignoreNulls());
-    if (function instanceof Last last) return add(call, Kind.LAST, List.of(last.child()), 1, !last.ignoreNulls());
-    if (function instanceof CollectList list) return add(call, Kind.LIST, List.of(list.child()), 0, false);
-    if (function instanceof CollectSet set) return add(call, Kind.SET, List.of(ordered(set.child(), call)), 0, false);
+    if (function instanceof First first)
+      return add(call, Kind.FIRST, List.of(first.child()), 1, !first.ignoreNulls());
+    if (function instanceof Last last)
+      return add(call, Kind.LAST, List.of(last.child()), 1, !last.ignoreNulls());
+    if (function instanceof CollectList list)
+      return add(call, Kind.LIST, List.of(list.child()), 0, false);
+    if (function instanceof CollectSet set)
+      return add(call, Kind.SET, List.of(ordered(set.child(), call)), 0, false);
     throw refused(call);
   }
 
@@ -135,13 +172,21 @@ public final class Split {
     throw refused(call);
   }
 
-  /** One number, or an array of them; Spark has seen to it that they are constants between 0 and 1. */
+  /**
+   * One number, or an array of them; Spark has seen to it that they are constants between 0 and 1.
+   */
   private static double[] parts(Expression percentage) {
     Object value = percentage.eval(null);
     return value instanceof ArrayData many ? many.toDoubleArray() : new double[] {(Double) value};
   }
 
-  private Call add(AggregateExpression call, Kind kind, List<Expression> values, int most, boolean nulls, double... parts) {
+  private Call add(
+      AggregateExpression call,
+      Kind kind,
+      List<Expression> values,
+      int most,
+      boolean nulls,
+      double... parts) {
     int first = arguments.size();
     for (Expression value : values) arguments.add(ExpressionUtils.column(value));
     int filter = -1;
@@ -149,7 +194,15 @@ public final class Split {
       filter = arguments.size();
       arguments.add(ExpressionUtils.column(call.filter().get()));
     }
-    return new Call(kind, first, values.stream().map(Expression::dataType).toArray(DataType[]::new), filter, most, nulls, call.dataType(), parts);
+    return new Call(
+        kind,
+        first,
+        values.stream().map(Expression::dataType).toArray(DataType[]::new),
+        filter,
+        most,
+        nulls,
+        call.dataType(),
+        parts);
   }
 
   private static Expression numeric(Expression value, AggregateExpression call) {
@@ -164,6 +217,8 @@ public final class Split {
 
   private static IllegalArgumentException refused(AggregateExpression call) {
     return new IllegalArgumentException(
-        call.sql() + " can't follow a table: when a row changes or goes, its part in it can't be taken back");
+        call.sql()
+            + " can't follow a table: when a row changes or goes, its part in it can't be taken"
+            + " back");
   }
 }

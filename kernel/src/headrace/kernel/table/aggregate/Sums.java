@@ -19,8 +19,8 @@ import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.ShortType;
 
 /**
- * sum and avg. The sum is exact, of doubles too: what is taken back leaves nothing behind, and the order in which rows come and go
- * makes no difference. Rounded once, when it is asked for.
+ * sum and avg. The sum is exact, of doubles too: what is taken back leaves nothing behind, and the
+ * order in which rows come and go makes no difference. Rounded once, when it is evaluated.
  */
 final class Sums extends Accumulator {
   /** Below it every whole number is a double. */
@@ -28,8 +28,10 @@ final class Sums extends Accumulator {
 
   private long count;
   private long whole;
+
   /** What is neither a small whole number nor a double. */
   private BigDecimal rest = BigDecimal.ZERO;
+
   private Binary real = Binary.ZERO;
   private long notANumber;
   private long plusInfinity;
@@ -40,8 +42,13 @@ final class Sums extends Accumulator {
   }
 
   static boolean takes(DataType type) {
-    return type instanceof ByteType || type instanceof ShortType || type instanceof IntegerType || type instanceof LongType
-        || type instanceof FloatType || type instanceof DoubleType || type instanceof DecimalType;
+    return type instanceof ByteType
+        || type instanceof ShortType
+        || type instanceof IntegerType
+        || type instanceof LongType
+        || type instanceof FloatType
+        || type instanceof DoubleType
+        || type instanceof DecimalType;
   }
 
   @Override
@@ -50,13 +57,15 @@ final class Sums extends Accumulator {
     count += by;
     Object value = row.get(call.first(), call.argument());
     if (value instanceof Decimal decimal) add(decimal.toJavaBigDecimal(), by);
-    else if (value instanceof Double || value instanceof Float) real(((Number) value).doubleValue(), by);
+    else if (value instanceof Double || value instanceof Float)
+      real(((Number) value).doubleValue(), by);
     else whole(((Number) value).longValue(), by);
   }
 
   private void whole(long value, int by) {
     long next = whole + by * value;
-    boolean over = ((whole ^ next) & ((by > 0 ? value : ~value) ^ next)) < 0 || value == Long.MIN_VALUE;
+    boolean over =
+        ((whole ^ next) & ((by > 0 ? value : ~value) ^ next)) < 0 || value == Long.MIN_VALUE;
     if (over) add(BigDecimal.valueOf(value), by);
     else whole = next;
   }
@@ -87,20 +96,31 @@ final class Sums extends Accumulator {
     if (rest.signum() == 0) {
       if (type instanceof LongType) return whole;
       // Both are doubles as they are, so the quotient is rounded once.
-      if (type instanceof DoubleType && Math.abs(whole) < EXACT && count < EXACT) return average ? (double) whole / count : (double) whole;
+      if (type instanceof DoubleType && Math.abs(whole) < EXACT && count < EXACT)
+        return average ? (double) whole / count : (double) whole;
     }
     BigDecimal sum = rest.add(BigDecimal.valueOf(whole));
     if (type instanceof DecimalType decimal) {
-      BigDecimal value = average ? sum.divide(BigDecimal.valueOf(count), decimal.scale(), RoundingMode.HALF_UP) : sum;
+      BigDecimal value =
+          average
+              ? sum.divide(BigDecimal.valueOf(count), decimal.scale(), RoundingMode.HALF_UP)
+              : sum;
       value = value.setScale(decimal.scale(), RoundingMode.HALF_UP);
-      if (value.precision() - value.scale() > decimal.precision() - decimal.scale()) throw overflow();
-      return Decimal.apply(new scala.math.BigDecimal(value, MathContext.UNLIMITED), decimal.precision(), decimal.scale());
+      if (value.precision() - value.scale() > decimal.precision() - decimal.scale())
+        throw overflow();
+      return Decimal.apply(
+          new scala.math.BigDecimal(value, MathContext.UNLIMITED),
+          decimal.precision(),
+          decimal.scale());
     }
     if (type instanceof LongType) {
       if (sum.toBigInteger().bitLength() > 63) throw overflow();
       return sum.longValue();
     }
-    return (average ? sum.divide(BigDecimal.valueOf(count), new MathContext(sum.precision() + 40)) : sum).doubleValue();
+    return (average
+            ? sum.divide(BigDecimal.valueOf(count), new MathContext(sum.precision() + 40))
+            : sum)
+        .doubleValue();
   }
 
   private boolean isReal() {

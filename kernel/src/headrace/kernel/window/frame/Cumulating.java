@@ -3,7 +3,10 @@ package headrace.kernel.window.frame;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The windows that begin with a period and end at each step of it; the last ends with the period, if need be with a shorter step. */
+/**
+ * The windows that begin with a period and end at each step of it; the last ends with the period,
+ * if need be with a shorter step.
+ */
 public record Cumulating(Grid periods, long step) implements Grid {
   public Cumulating {
     if (step <= 0) throw new IllegalArgumentException("steps of " + step);

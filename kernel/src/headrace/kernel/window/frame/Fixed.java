@@ -1,13 +1,16 @@
 package headrace.kernel.window.frame;
 
-import headrace.kernel.window.WindowAggregate;
 import java.util.ArrayList;
 import java.util.List;
 
-/** WindowAggregate of one size, of which one starts at offset, and one every so often before and after. */
+/**
+ * WindowAggregate of one size, of which one starts at offset, and one every so often before and
+ * after.
+ */
 record Fixed(long size, long every, long offset) implements Grid {
   Fixed {
-    if (size <= 0 || every <= 0) throw new IllegalArgumentException("windows of " + size + " every " + every);
+    if (size <= 0 || every <= 0)
+      throw new IllegalArgumentException("windows of " + size + " every " + every);
   }
 
   @Override
@@ -19,7 +22,8 @@ record Fixed(long size, long every, long offset) implements Grid {
   public List<Span> windowsOf(long time) {
     List<Span> windows = new ArrayList<>();
     // The first that has not ended; those up to now have started.
-    for (long start = nextEnd(time) - size; start <= time; start += every) windows.add(new Span(start, start + size));
+    for (long start = nextEnd(time) - size; start <= time; start += every)
+      windows.add(new Span(start, start + size));
     return windows;
   }
 

@@ -1,12 +1,14 @@
 package headrace.kernel.window.frame;
 
-import headrace.kernel.window.WindowAggregate;
 import java.io.Serializable;
 import java.time.ZoneId;
 import java.util.List;
 import java.util.Locale;
 
-/** Which windows a time is in. All times and lengths are microseconds, times since 1970, in either direction. */
+/**
+ * Which windows a time is in. All times and lengths are microseconds, times since 1970, in either
+ * direction.
+ */
 public sealed interface Frames extends Serializable permits Grid, Session {
   /** The windows, by start, then by end; none, where windows have gaps between them. */
   List<Span> windowsOf(long time);
@@ -21,12 +23,18 @@ public sealed interface Frames extends Serializable permits Grid, Session {
     return new Fixed(size, every, offset);
   }
 
-  /** Days, weeks (from Monday) or months of a time zone, each beginning that much after midnight by the clock on the wall. */
+  /**
+   * Days, weeks (from Monday) or months of a time zone, each beginning that much after midnight by
+   * the clock on the wall.
+   */
   static Grid calendar(String unit, ZoneId zone, long offset) {
     return new Calendar(Calendar.Unit.valueOf(unit.toUpperCase(Locale.ROOT)), zone, offset);
   }
 
-  /** WindowAggregate that all start with their period and end at each step of it, the last one with it. */
+  /**
+   * WindowAggregate that all start with their period and end at each step of it, the last one with
+   * it.
+   */
   static Grid cumulating(long size, long step, long offset) {
     return new Cumulating(fixed(size, size, offset), step);
   }
@@ -35,7 +43,9 @@ public sealed interface Frames extends Serializable permits Grid, Session {
     return new Cumulating(calendar(unit, zone, offset), step);
   }
 
-  /** From an event to the gap after the last one; events at most the gap apart are in one window. */
+  /**
+   * From an event to the gap after the last one; events at most the gap apart are in one window.
+   */
   static Frames session(long gap) {
     return new Session(gap);
   }
@@ -45,7 +55,10 @@ public sealed interface Frames extends Serializable permits Grid, Session {
     return switch (kind) {
       case "fixed" -> fixed(size, every, offset);
       case "calendar" -> calendar(unit, ZoneId.of(zone), offset);
-      case "cumulating" -> unit == null ? cumulating(size, every, offset) : cumulating(unit, ZoneId.of(zone), every, offset);
+      case "cumulating" ->
+          unit == null
+              ? cumulating(size, every, offset)
+              : cumulating(unit, ZoneId.of(zone), every, offset);
       case "session" -> session(size);
       default -> throw new IllegalArgumentException("no such kind of windows: " + kind);
     };

@@ -1,7 +1,5 @@
 package headrace.kernel.window.frame;
 
-import headrace.kernel.window.WindowAggregate;
-
 /** WindowAggregate that are there whether they have events or not. */
 public sealed interface Grid extends Frames permits Fixed, Calendar, Cumulating {
   /** When the next window ends, after this time. */

@@ -1,6 +1,5 @@
 package headrace.kernel.window.frame;
 
-import headrace.kernel.window.WindowAggregate;
 import java.util.List;
 
 /** WindowAggregate that begin with an event and end the gap after the last one. */

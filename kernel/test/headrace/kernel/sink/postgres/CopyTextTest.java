@@ -25,8 +25,11 @@ public class CopyTextTest {
   }
 
   private static String copied(String type, Object cell) {
-    CopyText text = new CopyText(Shape.of(StructType.fromDDL("c " + type).json(), List.of()), "the table t");
-    InternalRow row = new GenericInternalRow(new Object[] {cell instanceof String same ? UTF8String.fromString(same) : cell});
+    CopyText text =
+        new CopyText(Shape.of(StructType.fromDDL("c " + type).json(), List.of()), "the table t");
+    InternalRow row =
+        new GenericInternalRow(
+            new Object[] {cell instanceof String same ? UTF8String.fromString(same) : cell});
     text.add(5, 7, false, row);
     String line = new String(text.bytes, 0, text.size, StandardCharsets.UTF_8);
     assertEquals("5\t7\tf\t", line.substring(0, 6));
@@ -44,9 +47,15 @@ public class CopyTextTest {
 
   @Test
   void bytesThatAreNoTextBecomeTheSignForThat() {
-    CopyText text = new CopyText(Shape.of(StructType.fromDDL("c string").json(), List.of()), "the table t");
-    text.add(0, 0, true, new GenericInternalRow(new Object[] {UTF8String.fromBytes(new byte[] {'a', (byte) 0xff})}));
-    assertEquals("0\t0\tt\ta\uFFFD\n", new String(text.bytes, 0, text.size, StandardCharsets.UTF_8));
+    CopyText text =
+        new CopyText(Shape.of(StructType.fromDDL("c string").json(), List.of()), "the table t");
+    text.add(
+        0,
+        0,
+        true,
+        new GenericInternalRow(new Object[] {UTF8String.fromBytes(new byte[] {'a', (byte) 0xff})}));
+    assertEquals(
+        "0\t0\tt\ta\uFFFD\n", new String(text.bytes, 0, text.size, StandardCharsets.UTF_8));
   }
 
   @Test
@@ -69,9 +78,12 @@ public class CopyTextTest {
 
   @Test
   void noTextOfAServerShowsAPassword() {
-    PostgresServer server = new PostgresServer("db", 5432, "market", Map.of("user", "ada"), "sesame");
+    PostgresServer server =
+        new PostgresServer("db", 5432, "market", Map.of("user", "ada"), "sesame");
     assertEquals("PostgreSQL at db:5432/market", server.toString());
-    PostgresTaskWriters writers = new PostgresTaskWriters(server, "the table t", "COPY", Shape.of(StructType.fromDDL("c int").json(), List.of()));
+    PostgresTaskWriters writers =
+        new PostgresTaskWriters(
+            server, "the table t", "COPY", Shape.of(StructType.fromDDL("c int").json(), List.of()));
     assertFalse(writers.toString().contains("sesame"));
     assertEquals("PostgreSQL at db:5432/market", sent(writers).server().toString());
   }

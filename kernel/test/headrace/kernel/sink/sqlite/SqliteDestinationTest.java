@@ -48,7 +48,12 @@ import org.sqlite.JDBC;
 class SqliteDestinationTest {
   private static final StructType ROW = StructType.fromDDL("id int, text string");
   private static final StructType LINE =
-      new StructType().add("key", "string").add("value", "string").add("route", "int").add("deleted", "boolean").add("row", ROW);
+      new StructType()
+          .add("key", "string")
+          .add("value", "string")
+          .add("route", "int")
+          .add("deleted", "boolean")
+          .add("row", ROW);
   private static final UnsafeProjection UNSAFE = UnsafeProjection.create(LINE);
 
   @TempDir Path folder;
@@ -62,12 +67,18 @@ class SqliteDestinationTest {
   private static InternalRow line(int id, String text, int route) {
     Object key = UTF8String.fromString(Integer.toString(id));
     Object cells = new GenericInternalRow(new Object[] {id, UTF8String.fromString(text)});
-    return UNSAFE.apply(new GenericInternalRow(new Object[] {key, null, route, text == null, cells})).copy();
+    return UNSAFE
+        .apply(new GenericInternalRow(new Object[] {key, null, route, text == null, cells}))
+        .copy();
   }
 
   private SqliteDestination table(String mark, String table, StructType row, List<String> key) {
     Context context = new Context("a sink", 0, mark, row.json(), key);
-    return (SqliteDestination) Destinations.make("sqlite.SqliteDestination", context, Map.of("file", file, "table", table, "create", true));
+    return (SqliteDestination)
+        Destinations.make(
+            "sqlite.SqliteDestination",
+            context,
+            Map.of("file", file, "table", table, "create", true));
   }
 
   private SqliteDestination destination() {
@@ -123,44 +134,81 @@ class SqliteDestinationTest {
 
   @Test
   void ofARowOnlyTheLastChangeIsThere() throws SQLException {
-    write(sink(destination()), batch(0), line(1, "a", 0), line(2, "b", 0), line(1, "c", 0), line(2, null, 0), line(3, null, 0), line(3, "d", 0));
+    write(
+        sink(destination()),
+        batch(0),
+        line(1, "a", 0),
+        line(2, "b", 0),
+        line(1, "c", 0),
+        line(2, null, 0),
+        line(3, null, 0),
+        line(3, "d", 0));
     assertEquals(Map.of(1, "c", 3, "d"), rows());
   }
 
-  /** In the table as it is made now, and in one that was made with a column of text, which keeps what it has. */
+  /**
+   * In the table as it is made now, and in one that was made with a column of text, which keeps
+   * what it has.
+   */
   @Test
   void decimalsThatNumbersHoldExactlySortAsNumbers() throws SQLException {
     StructType row = StructType.fromDDL("price decimal(15,2), total decimal(20,2), text string");
     StructType line =
-        new StructType().add("key", "string").add("value", "string").add("route", "int").add("deleted", "boolean").add("row", row);
+        new StructType()
+            .add("key", "string")
+            .add("value", "string")
+            .add("route", "int")
+            .add("deleted", "boolean")
+            .add("row", row);
     UnsafeProjection unsafe = UnsafeProjection.create(line);
-    List<String> prices = List.of("10.00", "9.50", "-2.25", "100.10", "9999999999999.99", "-0.01", "9999999999999.98");
-    InternalRow[] rows = prices.stream()
-        .map(price -> {
-          Object exact = Decimal.apply(new java.math.BigDecimal(price), 15, 2);
-          Object wide = Decimal.apply(new java.math.BigDecimal(price), 20, 2);
-          Object cells = new GenericInternalRow(new Object[] {exact, wide, UTF8String.fromString(price)});
-          return unsafe.apply(new GenericInternalRow(new Object[] {null, null, 0, false, cells})).copy();
-        })
-        .toArray(InternalRow[]::new);
+    List<String> prices =
+        List.of(
+            "10.00", "9.50", "-2.25", "100.10", "9999999999999.99", "-0.01", "9999999999999.98");
+    InternalRow[] rows =
+        prices.stream()
+            .map(
+                price -> {
+                  Object exact = Decimal.apply(new java.math.BigDecimal(price), 15, 2);
+                  Object wide = Decimal.apply(new java.math.BigDecimal(price), 20, 2);
+                  Object cells =
+                      new GenericInternalRow(
+                          new Object[] {exact, wide, UTF8String.fromString(price)});
+                  return unsafe
+                      .apply(new GenericInternalRow(new Object[] {null, null, 0, false, cells}))
+                      .copy();
+                })
+            .toArray(InternalRow[]::new);
     for (String table : List.of("made", "older")) {
       try (Connection connection = new JDBC().connect("jdbc:sqlite:" + file, new Properties())) {
         if (table.equals("older")) {
-          connection.createStatement().execute("CREATE TABLE older (price TEXT PRIMARY KEY NOT NULL, total TEXT, text TEXT)");
+          connection
+              .createStatement()
+              .execute(
+                  "CREATE TABLE older (price TEXT PRIMARY KEY NOT NULL, total TEXT, text TEXT)");
         }
         SqliteDestination destination = table(table, table, row, List.of("price"));
         write(sink(destination), batch(0), rows);
         // The same once more: the key of a number is found again by its text.
         write(sink(destination), batch(1), rows);
         List<String> found = new ArrayList<>();
-        try (ResultSet next = connection.createStatement().executeQuery("SELECT text, printf('%.2f', price), total FROM " + table + " ORDER BY price")) {
+        try (ResultSet next =
+            connection
+                .createStatement()
+                .executeQuery(
+                    "SELECT text, printf('%.2f', price), total FROM "
+                        + table
+                        + " ORDER BY price")) {
           while (next.next()) {
             found.add(next.getString(1));
             assertEquals(next.getString(1), next.getString(2));
             assertEquals(next.getString(1), next.getString(3));
           }
         }
-        List<String> sorted = prices.stream().sorted(table.equals("made") ? comparing(java.math.BigDecimal::new) : naturalOrder()).toList();
+        List<String> sorted =
+            prices.stream()
+                .sorted(
+                    table.equals("made") ? comparing(java.math.BigDecimal::new) : naturalOrder())
+                .toList();
         assertEquals(sorted, found);
       }
     }
@@ -197,7 +245,9 @@ class SqliteDestinationTest {
     Destinations sink = sink(destination());
     sink.open(batch(0));
     // As in a process that knows of no sink.
-    TaskWriter.Factory elsewhere = new BufferedBatch.Writers("unknown here", 0, false, false, Shape.of(ROW.json(), List.of("id")));
+    TaskWriter.Factory elsewhere =
+        new BufferedBatch.Writers(
+            "unknown here", 0, false, false, Shape.of(ROW.json(), List.of("id")));
     Serializable result = task(elsewhere, line(1, "a", 0), line(1, null, 0), line(2, "b", 0));
     assertTrue(result instanceof TaskOutput.Stored left && left.pieces().isEmpty());
     commit(sink, batch(0), 3, result);
@@ -219,7 +269,9 @@ class SqliteDestinationTest {
 
   private static List<Path> spilled() throws Exception {
     try (var files = Files.list(Path.of(System.getProperty("java.io.tmpdir")))) {
-      return files.filter(path -> path.getFileName().toString().startsWith("headrace-batch")).toList();
+      return files
+          .filter(path -> path.getFileName().toString().startsWith("headrace-batch"))
+          .toList();
     }
   }
 
@@ -229,8 +281,11 @@ class SqliteDestinationTest {
     write(first, batch(0), line(1, "a", 0));
     SqliteDestination second = destination();
     assertEquals(batch(0).done(1), second.begin());
-    RefusedException refused = assertThrows(RefusedException.class, () -> write(first, batch(1), line(2, "b", 0)));
-    assertTrue(refused.getMessage().startsWith("another run of a query writes to the table t now"), refused.getMessage());
+    RefusedException refused =
+        assertThrows(RefusedException.class, () -> write(first, batch(1), line(2, "b", 0)));
+    assertTrue(
+        refused.getMessage().startsWith("another run of a query writes to the table t now"),
+        refused.getMessage());
     assertEquals(Map.of(1, "a"), rows());
     second.close();
   }

@@ -3,10 +3,10 @@ package headrace.kernel.table.aggregate;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import headrace.kernel.table.Anew.Entry;
-import headrace.kernel.table.Anew;
 import headrace.kernel.table.Chance;
 import headrace.kernel.table.Functions;
+import headrace.kernel.table.Recomputed;
+import headrace.kernel.table.Recomputed.Entry;
 import headrace.kernel.table.Rows;
 import headrace.kernel.table.aggregate.Call.Kind;
 import java.io.ByteArrayInputStream;
@@ -35,15 +35,20 @@ class GroupTest {
 
     StoredRow(Calls calls) {
       this.calls = calls;
-      this.group = new Group(calls, () -> {
-        maps.add(new SortedMapState());
-        return maps.get(maps.size() - 1);
-      });
+      this.group =
+          new Group(
+              calls,
+              () -> {
+                maps.add(new SortedMapState());
+                return maps.get(maps.size() - 1);
+              });
     }
 
     /** One call over one column. */
     StoredRow(Kind kind, DataType type, int most) {
-      this(new Calls(new Call[] {new Call(kind, 0, new DataType[] {type}, -1, most, false, type)}, 1));
+      this(
+          new Calls(
+              new Call[] {new Call(kind, 0, new DataType[] {type}, -1, most, false, type)}, 1));
     }
 
     /** A batch: what comes is emitted before what goes. */
@@ -57,11 +62,12 @@ class GroupTest {
         for (Entry entry : go) assertTrue(rows.remove(entry));
         assertEquals(rows.isEmpty(), group.isEmpty());
         List<Object> results = Rows.values(group.result(), Functions.results(calls));
-        Anew.assertResults(calls, rows, results);
+        Recomputed.assertResults(calls, rows, results);
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         group.write(new DataOutputStream(bytes));
         written = group.isEmpty() ? null : bytes.toByteArray();
-        if (group.isEmpty()) for (SortedMapState map : maps) assertEquals(0, map.size(), "nothing is left");
+        if (group.isEmpty())
+          for (SortedMapState map : maps) assertEquals(0, map.size(), "nothing is left");
         return results;
       } catch (IOException e) {
         throw new UncheckedIOException(e);
@@ -81,7 +87,10 @@ class GroupTest {
       List<Entry> there = new ArrayList<>(kept.rows);
       there.addAll(come);
       Collections.shuffle(there, chance);
-      kept.run(come, there.subList(0, batch == 24 ? there.size() : chance.nextInt(Math.min(there.size(), 20) + 1)));
+      kept.run(
+          come,
+          there.subList(
+              0, batch == 24 ? there.size() : chance.nextInt(Math.min(there.size(), 20) + 1)));
     }
   }
 
@@ -134,7 +143,8 @@ class GroupTest {
   @Test
   void valuesWithALongCommonBeginningAreInOrder() {
     List<Entry> texts = new ArrayList<>();
-    for (int i = 0; i < 60; i++) texts.add(entry(DataTypes.StringType, "https://example.com/" + (char) ('A' + i)));
+    for (int i = 0; i < 60; i++)
+      texts.add(entry(DataTypes.StringType, "https://example.com/" + (char) ('A' + i)));
     for (int i = 0; i < 60; i++) texts.add(entry(DataTypes.StringType, "\0".repeat(i)));
     for (Kind kind : List.of(Kind.MIN, Kind.MAX)) {
       List<Entry> left = new ArrayList<>(texts);

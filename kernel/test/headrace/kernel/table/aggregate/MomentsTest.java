@@ -43,7 +43,8 @@ class MomentsTest {
 
   @Test
   void whatIsNotFiniteMakesTheResultNotANumberAsLongAsItIsThere() {
-    for (double odd : new double[] {Double.NaN, Double.POSITIVE_INFINITY, Double.NEGATIVE_INFINITY}) {
+    for (double odd :
+        new double[] {Double.NaN, Double.POSITIVE_INFINITY, Double.NEGATIVE_INFINITY}) {
       Moments moments = moments(Kind.VAR_SAMP);
       count(moments, 1, odd);
       assertNull(moments.result(), "of one value, whatever it is");
@@ -70,18 +71,32 @@ class MomentsTest {
   @Test
   void whatIsTakenBackLeavesNothingBehind() {
     byte[] nothing = Written.of(moments(Kind.VAR_SAMP));
-    Chance.times(50, chance -> {
-      Moments moments = moments(Kind.VAR_SAMP);
-      List<Double> values = new ArrayList<>();
-      for (int i = 0; i < 100; i++) {
-        values.add(Chance.one(chance, 0.1, 1e300, -1e-300, 5.0, 33_554_432.0, 33_554_433.0, 1e17, chance.nextGaussian(), Double.NaN));
-        count(moments, 1, values.get(values.size() - 1));
-        if (chance.nextInt(3) == 0) count(moments, -1, values.remove(chance.nextInt(values.size())));
-        if (chance.nextInt(5) == 0) moments = Written.again(moments, moments(Kind.VAR_SAMP));
-      }
-      for (Double value : values) count(moments, -1, value);
-      assertNull(moments.result());
-      assertArrayEquals(nothing, Written.of(moments));
-    });
+    Chance.times(
+        50,
+        chance -> {
+          Moments moments = moments(Kind.VAR_SAMP);
+          List<Double> values = new ArrayList<>();
+          for (int i = 0; i < 100; i++) {
+            values.add(
+                Chance.one(
+                    chance,
+                    0.1,
+                    1e300,
+                    -1e-300,
+                    5.0,
+                    33_554_432.0,
+                    33_554_433.0,
+                    1e17,
+                    chance.nextGaussian(),
+                    Double.NaN));
+            count(moments, 1, values.get(values.size() - 1));
+            if (chance.nextInt(3) == 0)
+              count(moments, -1, values.remove(chance.nextInt(values.size())));
+            if (chance.nextInt(5) == 0) moments = Written.again(moments, moments(Kind.VAR_SAMP));
+          }
+          for (Double value : values) count(moments, -1, value);
+          assertNull(moments.result());
+          assertArrayEquals(nothing, Written.of(moments));
+        });
   }
 }

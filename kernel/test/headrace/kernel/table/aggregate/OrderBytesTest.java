@@ -40,42 +40,85 @@ import scala.math.Ordering;
 /** The order of the bytes is Spark's order of the values. */
 class OrderBytesTest {
   private static final DataType[] FLAT = {
-    DataTypes.BooleanType, DataTypes.ByteType, DataTypes.ShortType, DataTypes.IntegerType, DataTypes.LongType,
-    DataTypes.FloatType, DataTypes.DoubleType, DataTypes.DateType, DataTypes.TimestampType, DataTypes.TimestampNTZType,
-    DataTypes.StringType, DataTypes.BinaryType, DataTypes.createDayTimeIntervalType(), DataTypes.createYearMonthIntervalType(),
-    DataTypes.createDecimalType(5, 2), DataTypes.createDecimalType(18, 0), DataTypes.createDecimalType(19, 19),
-    DataTypes.createDecimalType(38, 0), DataTypes.createDecimalType(38, 38)
+    DataTypes.BooleanType,
+    DataTypes.ByteType,
+    DataTypes.ShortType,
+    DataTypes.IntegerType,
+    DataTypes.LongType,
+    DataTypes.FloatType,
+    DataTypes.DoubleType,
+    DataTypes.DateType,
+    DataTypes.TimestampType,
+    DataTypes.TimestampNTZType,
+    DataTypes.StringType,
+    DataTypes.BinaryType,
+    DataTypes.createDayTimeIntervalType(),
+    DataTypes.createYearMonthIntervalType(),
+    DataTypes.createDecimalType(5, 2),
+    DataTypes.createDecimalType(18, 0),
+    DataTypes.createDecimalType(19, 19),
+    DataTypes.createDecimalType(38, 0),
+    DataTypes.createDecimalType(38, 38)
   };
 
   private static Object value(DataType type, Random chance) {
     if (type instanceof BooleanType) return chance.nextBoolean();
     if (type instanceof ByteType) return (byte) chance.nextInt(256);
     if (type instanceof ShortType) {
-      return Chance.one(chance, (short) 0, Short.MIN_VALUE, Short.MAX_VALUE, (short) chance.nextInt());
+      return Chance.one(
+          chance, (short) 0, Short.MIN_VALUE, Short.MAX_VALUE, (short) chance.nextInt());
     }
-    if (type instanceof IntegerType || type instanceof DateType || type instanceof YearMonthIntervalType) {
-      return Chance.one(chance, 0, 1, -1, Integer.MIN_VALUE, Integer.MAX_VALUE, chance.nextInt(), chance.nextInt(300));
+    if (type instanceof IntegerType
+        || type instanceof DateType
+        || type instanceof YearMonthIntervalType) {
+      return Chance.one(
+          chance,
+          0,
+          1,
+          -1,
+          Integer.MIN_VALUE,
+          Integer.MAX_VALUE,
+          chance.nextInt(),
+          chance.nextInt(300));
     }
     if (type instanceof FloatType) {
       return Chance.one(
-          chance, 0f, -0f, Float.NaN, -Float.MIN_VALUE, Float.MAX_VALUE, Float.NEGATIVE_INFINITY, Float.POSITIVE_INFINITY,
-          Float.intBitsToFloat(chance.nextInt()), chance.nextFloat());
+          chance,
+          0f,
+          -0f,
+          Float.NaN,
+          -Float.MIN_VALUE,
+          Float.MAX_VALUE,
+          Float.NEGATIVE_INFINITY,
+          Float.POSITIVE_INFINITY,
+          Float.intBitsToFloat(chance.nextInt()),
+          chance.nextFloat());
     }
     if (type instanceof DoubleType) {
       return Chance.one(
-          chance, 0.0, -0.0, Double.NaN, Double.MIN_VALUE, -Double.MAX_VALUE, Double.NEGATIVE_INFINITY,
-          Double.POSITIVE_INFINITY, Double.longBitsToDouble(chance.nextLong()), chance.nextGaussian());
+          chance,
+          0.0,
+          -0.0,
+          Double.NaN,
+          Double.MIN_VALUE,
+          -Double.MAX_VALUE,
+          Double.NEGATIVE_INFINITY,
+          Double.POSITIVE_INFINITY,
+          Double.longBitsToDouble(chance.nextLong()),
+          chance.nextGaussian());
     }
     if (type instanceof DecimalType decimal) return decimal(decimal, chance);
     if (type instanceof StringType) {
-      return UTF8String.fromString(text(chance, "", "\0", "a", "b", "aa", "ä", "\uFFFF", "\uD83D\uDE00"));
+      return UTF8String.fromString(
+          text(chance, "", "\0", "a", "b", "aa", "ä", "\uFFFF", "\uD83D\uDE00"));
     }
     if (type instanceof BinaryType) {
       return text(chance, "\0", "\1", "\377", "\376", "").getBytes(StandardCharsets.ISO_8859_1);
     }
     if (type instanceof StructType struct) {
       Object[] fields = new Object[struct.size()];
-      for (int i = 0; i < fields.length; i++) fields[i] = orNull(struct.apply(i).dataType(), chance);
+      for (int i = 0; i < fields.length; i++)
+        fields[i] = orNull(struct.apply(i).dataType(), chance);
       return new GenericInternalRow(fields);
     }
     if (type instanceof ArrayType array) {
@@ -83,7 +126,15 @@ class OrderBytesTest {
       for (int i = 0; i < elements.length; i++) elements[i] = orNull(array.elementType(), chance);
       return new GenericArrayData(elements);
     }
-    return Chance.one(chance, 0L, 1L, -1L, Long.MIN_VALUE, Long.MAX_VALUE, chance.nextLong(), (long) chance.nextInt());
+    return Chance.one(
+        chance,
+        0L,
+        1L,
+        -1L,
+        Long.MIN_VALUE,
+        Long.MAX_VALUE,
+        chance.nextLong(),
+        (long) chance.nextInt());
   }
 
   private static Object orNull(DataType type, Random chance) {
@@ -102,15 +153,20 @@ class OrderBytesTest {
     BigInteger any = new BigInteger(largest.bitLength(), chance).mod(largest);
     BigInteger small = any.shiftRight(chance.nextInt(120));
     BigInteger unscaled = Chance.one(chance, BigInteger.ZERO, BigInteger.ONE, largest, any, small);
-    BigDecimal value = new BigDecimal(chance.nextBoolean() ? unscaled : unscaled.negate(), type.scale());
-    return Decimal.apply(new scala.math.BigDecimal(value, java.math.MathContext.UNLIMITED), type.precision(), type.scale());
+    BigDecimal value =
+        new BigDecimal(chance.nextBoolean() ? unscaled : unscaled.negate(), type.scale());
+    return Decimal.apply(
+        new scala.math.BigDecimal(value, java.math.MathContext.UNLIMITED),
+        type.precision(),
+        type.scale());
   }
 
   private static DataType nested(Random chance, int depth) {
     if (depth == 0 || chance.nextInt(3) == 0) return Chance.one(chance, FLAT);
     if (chance.nextBoolean()) return DataTypes.createArrayType(nested(chance, depth - 1));
     StructType struct = new StructType();
-    for (int left = chance.nextInt(4); left > 0; left--) struct = struct.add("f" + left, nested(chance, depth - 1));
+    for (int left = chance.nextInt(4); left > 0; left--)
+      struct = struct.add("f" + left, nested(chance, depth - 1));
     return struct;
   }
 
@@ -118,7 +174,9 @@ class OrderBytesTest {
   private static List<Object> unsafe(DataType type, List<Object> values) {
     UnsafeProjection projection = UnsafeProjection.create(new DataType[] {type});
     return values.stream()
-        .map(value -> projection.apply(new GenericInternalRow(new Object[] {value})).copy().get(0, type))
+        .map(
+            value ->
+                projection.apply(new GenericInternalRow(new Object[] {value})).copy().get(0, type))
         .toList();
   }
 
@@ -129,15 +187,23 @@ class OrderBytesTest {
     values = unsafe(type, values);
     Ordering<Object> ordering = TypeUtils$.MODULE$.getInterpretedOrdering(type);
     List<byte[]> bytes = values.stream().map(value -> OrderBytes.of(value, type)).toList();
-    List<byte[]> reversed = values.stream().map(value -> OrderBytes.reversed(OrderBytes.of(value, type))).toList();
+    List<byte[]> reversed =
+        values.stream().map(value -> OrderBytes.reversed(OrderBytes.of(value, type))).toList();
     for (int i = 0; i < count; i++) {
       for (int j = 0; j < count; j++) {
         int expected = Integer.signum(ordering.compare(values.get(i), values.get(j)));
         String what = type.simpleString() + ": " + values.get(i) + " and " + values.get(j);
-        assertEquals(expected, Integer.signum(Arrays.compareUnsigned(bytes.get(i), bytes.get(j))), what);
-        assertEquals(-expected, Integer.signum(Arrays.compareUnsigned(reversed.get(i), reversed.get(j))), what);
-        // So that what follows, in a struct or an array, does not change the order, and zeros behind it neither.
-        if (expected != 0) assertFalse(begins(bytes.get(i), bytes.get(j)), what + ": one is the beginning of the other");
+        assertEquals(
+            expected, Integer.signum(Arrays.compareUnsigned(bytes.get(i), bytes.get(j))), what);
+        assertEquals(
+            -expected,
+            Integer.signum(Arrays.compareUnsigned(reversed.get(i), reversed.get(j))),
+            what);
+        // So that what follows, in a struct or an array, does not change the order, and zeros
+        // behind it neither.
+        if (expected != 0)
+          assertFalse(
+              begins(bytes.get(i), bytes.get(j)), what + ": one is the beginning of the other");
       }
     }
   }
@@ -158,8 +224,23 @@ class OrderBytesTest {
 
   @Test
   void textsThatBeginAlike() {
-    List<String> texts = List.of(
-        "", "\0", "\0\0", "\0\1", "\1", "a", "a\0", "a\0\0", "a\0a", "a\1", "aa", "b", "ä", "\uFFFF", "\uD83D\uDE00");
+    List<String> texts =
+        List.of(
+            "",
+            "\0",
+            "\0\0",
+            "\0\1",
+            "\1",
+            "a",
+            "a\0",
+            "a\0\0",
+            "a\0a",
+            "a\1",
+            "aa",
+            "b",
+            "ä",
+            "\uFFFF",
+            "\uD83D\uDE00");
     byte[] before = {};
     for (String text : texts) {
       byte[] bytes = OrderBytes.of(UTF8String.fromString(text), DataTypes.StringType);
@@ -171,30 +252,48 @@ class OrderBytesTest {
   @Test
   void bothZerosAreOneAndSoAreAllThatAreNotNumbers() {
     byte[] nan = OrderBytes.of(Double.NaN, DataTypes.DoubleType);
-    assertEquals(0, Arrays.compare(OrderBytes.of(0.0, DataTypes.DoubleType), OrderBytes.of(-0.0, DataTypes.DoubleType)));
-    assertEquals(0, Arrays.compare(OrderBytes.of(0f, DataTypes.FloatType), OrderBytes.of(-0f, DataTypes.FloatType)));
-    assertEquals(0, Arrays.compare(nan, OrderBytes.of(Double.longBitsToDouble(0xFFF8000000000001L), DataTypes.DoubleType)));
-    assertTrue(Arrays.compareUnsigned(OrderBytes.of(Double.POSITIVE_INFINITY, DataTypes.DoubleType), nan) < 0);
+    assertEquals(
+        0,
+        Arrays.compare(
+            OrderBytes.of(0.0, DataTypes.DoubleType), OrderBytes.of(-0.0, DataTypes.DoubleType)));
+    assertEquals(
+        0,
+        Arrays.compare(
+            OrderBytes.of(0f, DataTypes.FloatType), OrderBytes.of(-0f, DataTypes.FloatType)));
+    assertEquals(
+        0,
+        Arrays.compare(
+            nan,
+            OrderBytes.of(Double.longBitsToDouble(0xFFF8000000000001L), DataTypes.DoubleType)));
+    assertTrue(
+        Arrays.compareUnsigned(OrderBytes.of(Double.POSITIVE_INFINITY, DataTypes.DoubleType), nan)
+            < 0);
   }
 
   @Test
   void whatHasNoOrderOfBytesIsNotTaken() {
     DataType map = DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType);
     DataType collated = StringType.apply("UTF8_LCASE");
-    for (DataType type : List.of(map, collated, DataTypes.CalendarIntervalType, DataTypes.VariantType)) {
+    for (DataType type :
+        List.of(map, collated, DataTypes.CalendarIntervalType, DataTypes.VariantType)) {
       assertFalse(OrderBytes.takes(type));
       assertFalse(OrderBytes.takes(DataTypes.createArrayType(type)));
       assertFalse(OrderBytes.takes(new StructType().add("a", DataTypes.LongType).add("b", type)));
     }
-    assertThrows(IllegalArgumentException.class, () -> OrderBytes.of(new Object(), DataTypes.NullType));
+    assertThrows(
+        IllegalArgumentException.class, () -> OrderBytes.of(new Object(), DataTypes.NullType));
   }
 
   @Test
   void timesAreInOrder() {
-    Chance.times(50, chance -> {
-      long one = (Long) value(DataTypes.LongType, chance);
-      long other = (Long) value(DataTypes.LongType, chance);
-      assertEquals(Long.compare(one, other), Integer.signum(Arrays.compareUnsigned(OrderBytes.of(one), OrderBytes.of(other))));
-    });
+    Chance.times(
+        50,
+        chance -> {
+          long one = (Long) value(DataTypes.LongType, chance);
+          long other = (Long) value(DataTypes.LongType, chance);
+          assertEquals(
+              Long.compare(one, other),
+              Integer.signum(Arrays.compareUnsigned(OrderBytes.of(one), OrderBytes.of(other))));
+        });
   }
 }

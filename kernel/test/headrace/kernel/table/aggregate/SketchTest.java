@@ -23,21 +23,34 @@ class SketchTest {
   private static final double[] PARTS = {0.0, 0.01, 0.25, 0.5, 0.9, 0.999, 1.0};
 
   private static Sketch sketch(DataType type, DataType result, double... parts) {
-    return new Sketch(new Call(Kind.PERCENTILE, 0, new DataType[] {type}, -1, 0, false, result, parts));
+    return new Sketch(
+        new Call(Kind.PERCENTILE, 0, new DataType[] {type}, -1, 0, false, result, parts));
   }
 
   private static Sketch sketch() {
-    return sketch(DataTypes.DoubleType, DataTypes.createArrayType(DataTypes.DoubleType, false), PARTS);
+    return sketch(
+        DataTypes.DoubleType, DataTypes.createArrayType(DataTypes.DoubleType, false), PARTS);
   }
 
   private static void count(Sketch sketch, int by, Object... values) {
-    for (Object value : values) sketch.change(Rows.of(new DataType[] {sketch.call.argument()}, value).row(), by, 0);
+    for (Object value : values)
+      sketch.change(Rows.of(new DataType[] {sketch.call.argument()}, value).row(), by, 0);
   }
 
   private static double value(Random chance) {
     return switch (chance.nextInt(12)) {
-      case 0 -> Chance.one(chance, 0.0, -0.0, Double.NaN, Double.POSITIVE_INFINITY, Double.NEGATIVE_INFINITY);
-      case 1 -> Chance.one(chance, Double.MAX_VALUE, -Double.MAX_VALUE, Double.MIN_NORMAL, Double.MIN_VALUE, 1e-300, -1e300);
+      case 0 ->
+          Chance.one(
+              chance, 0.0, -0.0, Double.NaN, Double.POSITIVE_INFINITY, Double.NEGATIVE_INFINITY);
+      case 1 ->
+          Chance.one(
+              chance,
+              Double.MAX_VALUE,
+              -Double.MAX_VALUE,
+              Double.MIN_NORMAL,
+              Double.MIN_VALUE,
+              1e-300,
+              -1e300);
       case 2, 3 -> chance.nextInt(5);
       case 4, 5, 6 -> chance.nextGaussian();
       default -> 100 + 10 * chance.nextDouble();
@@ -53,7 +66,9 @@ class SketchTest {
 
   private static void assertClose(double expected, double found) {
     if (Double.isFinite(expected)) {
-      assertTrue(Math.abs(found - expected) <= Math.abs(expected) * 0.01001, () -> found + " for " + expected);
+      assertTrue(
+          Math.abs(found - expected) <= Math.abs(expected) * 0.01001,
+          () -> found + " for " + expected);
     } else {
       assertEquals(expected, found);
     }
@@ -62,28 +77,30 @@ class SketchTest {
   @Test
   void valuesThatComeAndGoAreWithinOnePercentOfWhatIsThere() {
     byte[] nothing = Written.of(sketch());
-    Chance.times(100, chance -> {
-      Sketch sketch = sketch();
-      List<Double> values = new ArrayList<>();
-      for (int i = 0; i < 300; i++) {
-        if (values.isEmpty() || chance.nextInt(300) > i) {
-          values.add(value(chance));
-          count(sketch, 1, values.get(values.size() - 1));
-        } else {
-          count(sketch, -1, values.remove(chance.nextInt(values.size())));
-        }
-        if (chance.nextInt(10) == 0) sketch = Written.again(sketch, sketch());
-        if (values.isEmpty()) {
+    Chance.times(
+        100,
+        chance -> {
+          Sketch sketch = sketch();
+          List<Double> values = new ArrayList<>();
+          for (int i = 0; i < 300; i++) {
+            if (values.isEmpty() || chance.nextInt(300) > i) {
+              values.add(value(chance));
+              count(sketch, 1, values.get(values.size() - 1));
+            } else {
+              count(sketch, -1, values.remove(chance.nextInt(values.size())));
+            }
+            if (chance.nextInt(10) == 0) sketch = Written.again(sketch, sketch());
+            if (values.isEmpty()) {
+              assertNull(sketch.result());
+              continue;
+            }
+            double[] found = ((ArrayData) sketch.result()).toDoubleArray();
+            for (int p = 0; p < PARTS.length; p++) assertClose(exact(values, PARTS[p]), found[p]);
+          }
+          for (Double value : values) count(sketch, -1, value);
           assertNull(sketch.result());
-          continue;
-        }
-        double[] found = ((ArrayData) sketch.result()).toDoubleArray();
-        for (int p = 0; p < PARTS.length; p++) assertClose(exact(values, PARTS[p]), found[p]);
-      }
-      for (Double value : values) count(sketch, -1, value);
-      assertNull(sketch.result());
-      assertArrayEquals(nothing, Written.of(sketch));
-    });
+          assertArrayEquals(nothing, Written.of(sketch));
+        });
   }
 
   @Test
@@ -94,11 +111,18 @@ class SketchTest {
     assertEquals(7, one(DataTypes.IntegerType, 7));
     assertEquals(-30L, one(DataTypes.LongType, -30L));
     assertClose(2.5, (Float) one(DataTypes.FloatType, 2.5f));
-    assertClose(12.34, ((Decimal) one(DataTypes.createDecimalType(10, 2), new BigDecimal("12.34"))).toDouble());
-    // Never more than the type can hold, though the values that stand for others may be larger than these.
+    assertClose(
+        12.34,
+        ((Decimal) one(DataTypes.createDecimalType(10, 2), new BigDecimal("12.34"))).toDouble());
+    // Never more than the type can hold, though the values that stand for others may be larger than
+    // these.
     for (int i = 80; i < 128; i++) {
       assertEquals(i, (Byte) one(DataTypes.ByteType, (byte) i), i * 0.01 + 0.5);
-      if (i < 100) assertEquals(i, ((Decimal) one(DataTypes.createDecimalType(2, 0), new BigDecimal(i))).toDouble(), i * 0.01 + 0.5);
+      if (i < 100)
+        assertEquals(
+            i,
+            ((Decimal) one(DataTypes.createDecimalType(2, 0), new BigDecimal(i))).toDouble(),
+            i * 0.01 + 0.5);
     }
   }
 

@@ -7,7 +7,9 @@ import scala.Tuple2;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** A MapState that is in the order of its keys, as RocksDB's is where all keys have the same length. */
+/**
+ * A MapState that is in the order of its keys, as RocksDB's is where all keys have the same length.
+ */
 final class SortedMapState implements MapState<String, byte[]> {
   private final TreeMap<String, byte[]> values = new TreeMap<>();
   int scans = 0;

@@ -31,14 +31,19 @@ class FramesTest {
   }
 
   private static long local(String time, ZoneId zone) {
-    return ChronoUnit.MICROS.between(Instant.EPOCH, LocalDateTime.parse(time).atZone(zone).toInstant());
+    return ChronoUnit.MICROS.between(
+        Instant.EPOCH, LocalDateTime.parse(time).atZone(zone).toInstant());
   }
 
   /** The one window a time is in, in local times, and how many hours it has. */
   private static String period(Frames frames, ZoneId zone, String instant) {
     Span span = frames.windowsOf(micros(instant)).get(0);
     assertTrue(span.contains(micros(instant)));
-    return text(span.start(), zone) + " " + text(span.end(), zone) + " " + (span.end() - span.start()) / HOUR;
+    return text(span.start(), zone)
+        + " "
+        + text(span.end(), zone)
+        + " "
+        + (span.end() - span.start()) / HOUR;
   }
 
   private static String text(long micros, ZoneId zone) {
@@ -81,96 +86,143 @@ class FramesTest {
 
   @Test
   void fixedOnesAreAllThatHoldATime() {
-    Chance.times(300, chance -> {
-      Fixed frames = anyFixed(chance);
-      List<Span> all = new ArrayList<>();
-      for (long i = -300; i < 300; i++) {
-        long start = frames.offset() + i * frames.every();
-        all.add(new Span(start, start + frames.size()));
-      }
-      for (long time = -40; time < 40; time++) {
-        long now = time;
-        assertEquals(all.stream().filter(span -> span.contains(now)).toList(), frames.windowsOf(time));
-        assertEquals(all.stream().mapToLong(Span::end).filter(end -> end > now).min().orElseThrow(), frames.nextEnd(time));
-      }
-    });
+    Chance.times(
+        300,
+        chance -> {
+          Fixed frames = anyFixed(chance);
+          List<Span> all = new ArrayList<>();
+          for (long i = -300; i < 300; i++) {
+            long start = frames.offset() + i * frames.every();
+            all.add(new Span(start, start + frames.size()));
+          }
+          for (long time = -40; time < 40; time++) {
+            long now = time;
+            assertEquals(
+                all.stream().filter(span -> span.contains(now)).toList(), frames.windowsOf(time));
+            assertEquals(
+                all.stream().mapToLong(Span::end).filter(end -> end > now).min().orElseThrow(),
+                frames.nextEnd(time));
+          }
+        });
   }
 
   @Test
   void daysAreAsLongAsTheyAreThere() {
     Frames days = Frames.calendar("day", BERLIN, 0);
-    assertEquals("2026-03-28T00:00 2026-03-29T00:00 24", period(days, BERLIN, "2026-03-28T22:59:59Z"));
-    assertEquals("2026-03-29T00:00 2026-03-30T00:00 23", period(days, BERLIN, "2026-03-28T23:00:00Z"));
-    assertEquals("2026-03-29T00:00 2026-03-30T00:00 23", period(days, BERLIN, "2026-03-29T21:59:59.999999Z"));
-    assertEquals("2026-03-30T00:00 2026-03-31T00:00 24", period(days, BERLIN, "2026-03-29T22:00:00Z"));
-    assertEquals("2026-10-25T00:00 2026-10-26T00:00 25", period(days, BERLIN, "2026-10-25T01:30:00Z"));
+    assertEquals(
+        "2026-03-28T00:00 2026-03-29T00:00 24", period(days, BERLIN, "2026-03-28T22:59:59Z"));
+    assertEquals(
+        "2026-03-29T00:00 2026-03-30T00:00 23", period(days, BERLIN, "2026-03-28T23:00:00Z"));
+    assertEquals(
+        "2026-03-29T00:00 2026-03-30T00:00 23",
+        period(days, BERLIN, "2026-03-29T21:59:59.999999Z"));
+    assertEquals(
+        "2026-03-30T00:00 2026-03-31T00:00 24", period(days, BERLIN, "2026-03-29T22:00:00Z"));
+    assertEquals(
+        "2026-10-25T00:00 2026-10-26T00:00 25", period(days, BERLIN, "2026-10-25T01:30:00Z"));
     Frames american = Frames.calendar("day", NEW_YORK, 0);
-    assertEquals("2026-03-08T00:00 2026-03-09T00:00 23", period(american, NEW_YORK, "2026-03-08T12:00:00Z"));
-    assertEquals("2026-11-01T00:00 2026-11-02T00:00 25", period(american, NEW_YORK, "2026-11-02T04:59:59Z"));
-    assertEquals("2026-11-02T00:00 2026-11-03T00:00 24", period(american, NEW_YORK, "2026-11-02T05:00:00Z"));
+    assertEquals(
+        "2026-03-08T00:00 2026-03-09T00:00 23", period(american, NEW_YORK, "2026-03-08T12:00:00Z"));
+    assertEquals(
+        "2026-11-01T00:00 2026-11-02T00:00 25", period(american, NEW_YORK, "2026-11-02T04:59:59Z"));
+    assertEquals(
+        "2026-11-02T00:00 2026-11-03T00:00 24", period(american, NEW_YORK, "2026-11-02T05:00:00Z"));
   }
 
   @Test
   void weeksStartOnMonday() {
     Frames weeks = Frames.calendar("week", BERLIN, 0);
-    assertEquals("2026-03-23T00:00 2026-03-30T00:00 167", period(weeks, BERLIN, "2026-03-29T12:00:00Z"));
-    assertEquals("2026-03-30T00:00 2026-04-06T00:00 168", period(weeks, BERLIN, "2026-03-29T22:00:00Z"));
-    assertEquals("1969-12-29T00:00 1970-01-05T00:00 168", period(weeks, BERLIN, "1970-01-01T00:00:00Z"));
+    assertEquals(
+        "2026-03-23T00:00 2026-03-30T00:00 167", period(weeks, BERLIN, "2026-03-29T12:00:00Z"));
+    assertEquals(
+        "2026-03-30T00:00 2026-04-06T00:00 168", period(weeks, BERLIN, "2026-03-29T22:00:00Z"));
+    assertEquals(
+        "1969-12-29T00:00 1970-01-05T00:00 168", period(weeks, BERLIN, "1970-01-01T00:00:00Z"));
   }
 
   @Test
   void monthsToo() {
     Frames months = Frames.calendar("month", NEW_YORK, 0);
-    assertEquals("2024-02-01T00:00 2024-03-01T00:00 696", period(months, NEW_YORK, "2024-03-01T04:59:59Z"));
-    assertEquals("2026-11-01T00:00 2026-12-01T00:00 721", period(months, NEW_YORK, "2026-11-30T12:00:00Z"));
-    assertEquals("1969-12-01T00:00 1970-01-01T00:00 744", period(months, NEW_YORK, "1969-12-31T23:59:59.999999Z"));
+    assertEquals(
+        "2024-02-01T00:00 2024-03-01T00:00 696", period(months, NEW_YORK, "2024-03-01T04:59:59Z"));
+    assertEquals(
+        "2026-11-01T00:00 2026-12-01T00:00 721", period(months, NEW_YORK, "2026-11-30T12:00:00Z"));
+    assertEquals(
+        "1969-12-01T00:00 1970-01-01T00:00 744",
+        period(months, NEW_YORK, "1969-12-31T23:59:59.999999Z"));
   }
 
   @Test
   void aDayCanBeginInTheMorning() {
     Frames days = Frames.calendar("day", BERLIN, 6 * HOUR);
-    assertEquals("2026-03-27T06:00 2026-03-28T06:00 24", period(days, BERLIN, "2026-03-28T04:59:59Z"));
-    assertEquals("2026-03-28T06:00 2026-03-29T06:00 23", period(days, BERLIN, "2026-03-28T05:00:00Z"));
-    assertEquals("2026-10-24T06:00 2026-10-25T06:00 25", period(days, BERLIN, "2026-10-25T04:59:59Z"));
+    assertEquals(
+        "2026-03-27T06:00 2026-03-28T06:00 24", period(days, BERLIN, "2026-03-28T04:59:59Z"));
+    assertEquals(
+        "2026-03-28T06:00 2026-03-29T06:00 23", period(days, BERLIN, "2026-03-28T05:00:00Z"));
+    assertEquals(
+        "2026-10-24T06:00 2026-10-25T06:00 25", period(days, BERLIN, "2026-10-25T04:59:59Z"));
   }
 
   @Test
   void aPeriodCanBeginWhenTheClocksChange() {
     Frames days = Frames.calendar("day", BERLIN, 5 * HOUR / 2);
     // There is no 02:30: it becomes 03:30.
-    assertEquals("2026-03-28T02:30 2026-03-29T03:30 24", period(days, BERLIN, "2026-03-29T01:10:00Z"));
-    assertEquals("2026-03-29T03:30 2026-03-30T02:30 23", period(days, BERLIN, "2026-03-29T01:30:00Z"));
+    assertEquals(
+        "2026-03-28T02:30 2026-03-29T03:30 24", period(days, BERLIN, "2026-03-29T01:10:00Z"));
+    assertEquals(
+        "2026-03-29T03:30 2026-03-30T02:30 23", period(days, BERLIN, "2026-03-29T01:30:00Z"));
     // There are two: it is the first.
-    assertEquals("2026-10-24T02:30 2026-10-25T02:30 24", period(days, BERLIN, "2026-10-25T00:29:59Z"));
-    assertEquals("2026-10-25T02:30 2026-10-26T02:30 25", period(days, BERLIN, "2026-10-25T01:10:00Z"));
+    assertEquals(
+        "2026-10-24T02:30 2026-10-25T02:30 24", period(days, BERLIN, "2026-10-25T00:29:59Z"));
+    assertEquals(
+        "2026-10-25T02:30 2026-10-26T02:30 25", period(days, BERLIN, "2026-10-25T01:10:00Z"));
   }
 
   @Test
   void aDayCanBeginAtOneOrBeLeftOut() {
     ZoneId saoPaulo = ZoneId.of("America/Sao_Paulo");
-    assertEquals("2018-11-04T01:00 2018-11-05T00:00 23", period(Frames.calendar("day", saoPaulo, 0), saoPaulo, "2018-11-04T12:00:00Z"));
+    assertEquals(
+        "2018-11-04T01:00 2018-11-05T00:00 23",
+        period(Frames.calendar("day", saoPaulo, 0), saoPaulo, "2018-11-04T12:00:00Z"));
     ZoneId apia = ZoneId.of("Pacific/Apia");
-    assertEquals("2011-12-29T00:00 2011-12-31T00:00 24", period(Frames.calendar("day", apia, 0), apia, "2011-12-30T09:59:59Z"));
-    assertEquals("2011-12-31T00:00 2012-01-01T00:00 24", period(Frames.calendar("day", apia, 0), apia, "2011-12-30T10:00:00Z"));
+    assertEquals(
+        "2011-12-29T00:00 2011-12-31T00:00 24",
+        period(Frames.calendar("day", apia, 0), apia, "2011-12-30T09:59:59Z"));
+    assertEquals(
+        "2011-12-31T00:00 2012-01-01T00:00 24",
+        period(Frames.calendar("day", apia, 0), apia, "2011-12-30T10:00:00Z"));
   }
 
   @Test
   void periodsLeaveNoTimeOut() {
-    Chance.times(300, chance -> {
-      String[] zones = {"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo", "UTC", "Asia/Kathmandu"};
-      ZoneId zone = ZoneId.of(Chance.one(chance, zones));
-      Grid frames = Frames.calendar(Chance.one(chance, "day", "week", "month"), zone, Chance.one(chance, 0L, HOUR / 2, 2 * HOUR, 30 * HOUR));
-      long time = chance.nextLong(-60 * 365 * DAY, 80 * 365 * DAY);
-      for (int i = 0; i < 100; i++) {
-        Span span = frames.windowsOf(time).get(0);
-        assertTrue(span.contains(time));
-        assertEquals(List.of(span), frames.windowsOf(span.start()));
-        assertEquals(List.of(span), frames.windowsOf(span.end() - 1));
-        assertEquals(span.end(), frames.nextEnd(time));
-        assertEquals(span.end(), frames.windowsOf(span.end()).get(0).start());
-        time = span.end() + chance.nextLong(DAY / 2);
-      }
-    });
+    Chance.times(
+        300,
+        chance -> {
+          String[] zones = {
+            "Europe/Berlin",
+            "America/New_York",
+            "Australia/Lord_Howe",
+            "Africa/Cairo",
+            "UTC",
+            "Asia/Kathmandu"
+          };
+          ZoneId zone = ZoneId.of(Chance.one(chance, zones));
+          Grid frames =
+              Frames.calendar(
+                  Chance.one(chance, "day", "week", "month"),
+                  zone,
+                  Chance.one(chance, 0L, HOUR / 2, 2 * HOUR, 30 * HOUR));
+          long time = chance.nextLong(-60 * 365 * DAY, 80 * 365 * DAY);
+          for (int i = 0; i < 100; i++) {
+            Span span = frames.windowsOf(time).get(0);
+            assertTrue(span.contains(time));
+            assertEquals(List.of(span), frames.windowsOf(span.start()));
+            assertEquals(List.of(span), frames.windowsOf(span.end() - 1));
+            assertEquals(span.end(), frames.nextEnd(time));
+            assertEquals(span.end(), frames.windowsOf(span.end()).get(0).start());
+            time = span.end() + chance.nextLong(DAY / 2);
+          }
+        });
   }
 
   @Test
@@ -182,7 +234,9 @@ class FramesTest {
     assertEquals(spans(10, 14, 10, 18, 10, 20), frames.windowsOf(10));
     assertEquals(spans(-10, -6, -10, -2, -10, 0), frames.windowsOf(-7));
     assertEquals(spans(-7, 3), Frames.cumulating(10, 5, 3).windowsOf(2));
-    assertEquals(List.of(4L, 8L, 10L, 14L), List.of(frames.nextEnd(3), frames.nextEnd(4), frames.nextEnd(8), frames.nextEnd(10)));
+    assertEquals(
+        List.of(4L, 8L, 10L, 14L),
+        List.of(frames.nextEnd(3), frames.nextEnd(4), frames.nextEnd(8), frames.nextEnd(10)));
   }
 
   @Test
@@ -207,9 +261,13 @@ class FramesTest {
   @Test
   void byName() {
     assertEquals(Frames.fixed(1, 2, 3), Frames.of("fixed", 1, 2, 3, null, null));
-    assertEquals(Frames.calendar("week", BERLIN, 3), Frames.of("calendar", 0, 0, 3, "week", "Europe/Berlin"));
+    assertEquals(
+        Frames.calendar("week", BERLIN, 3),
+        Frames.of("calendar", 0, 0, 3, "week", "Europe/Berlin"));
     assertEquals(Frames.cumulating(8, 2, 1), Frames.of("cumulating", 8, 2, 1, null, null));
-    assertEquals(Frames.cumulating("day", BERLIN, 2, 1), Frames.of("cumulating", 0, 2, 1, "day", "Europe/Berlin"));
+    assertEquals(
+        Frames.cumulating("day", BERLIN, 2, 1),
+        Frames.of("cumulating", 0, 2, 1, "day", "Europe/Berlin"));
     assertEquals(Frames.session(5), Frames.of("session", 5, 0, 0, null, null));
     assertThrows(IllegalArgumentException.class, () -> Frames.of("other", 1, 1, 0, null, null));
     assertThrows(IllegalArgumentException.class, () -> Frames.fixed(0, 1, 0));

@@ -17,9 +17,12 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.LongType;
 
-/** Aggregates computed anew from all the rows there are: what the kernel, which only sees rows come and go, must also get. */
-public final class Anew {
-  private Anew() {}
+/**
+ * Aggregates computed again from all the rows there are: what the kernel, which only sees rows come
+ * and go, must also get.
+ */
+public final class Recomputed {
+  private Recomputed() {}
 
   /** A row of arguments and its time. */
   public record Entry(DataType[] types, long time, Object... values) {
@@ -45,7 +48,10 @@ public final class Anew {
   }
 
   private static Object result(Call call, List<Entry> all) {
-    List<Entry> rows = all.stream().filter(row -> call.filter() < 0 || Boolean.TRUE.equals(row.values[call.filter()])).toList();
+    List<Entry> rows =
+        all.stream()
+            .filter(row -> call.filter() < 0 || Boolean.TRUE.equals(row.values[call.filter()]))
+            .toList();
     return switch (call.kind()) {
       case COUNT -> (long) arguments(call, rows).size();
       case COUNT_DISTINCT -> (long) new HashSet<>(arguments(call, rows)).size();
@@ -57,9 +63,11 @@ public final class Anew {
       }
       case PERCENTILE -> throw new IllegalArgumentException("what is not exact can't be compared");
       case MIN, MAX -> first(values(call, rows, call.first(), call.kind() == Call.Kind.MAX));
-      case MIN_BY, MAX_BY -> first(values(call, rows, call.first() + 1, call.kind() == Call.Kind.MAX_BY));
+      case MIN_BY, MAX_BY ->
+          first(values(call, rows, call.first() + 1, call.kind() == Call.Kind.MAX_BY));
       case SMALLEST_BY, LARGEST_BY -> {
-        List<Object> values = values(call, rows, call.first() + 1, call.kind() == Call.Kind.LARGEST_BY);
+        List<Object> values =
+            values(call, rows, call.first() + 1, call.kind() == Call.Kind.LARGEST_BY);
         yield values.isEmpty() ? null : values.subList(0, Math.min(call.most(), values.size()));
       }
       case FIRST, LAST -> first(values(call, rows, -1, call.kind() == Call.Kind.LAST));
@@ -70,9 +78,14 @@ public final class Anew {
 
   private static List<List<Object>> arguments(Call call, List<Entry> rows) {
     return rows.stream()
-        .map(row -> Arrays.asList(row.values).subList(call.first(), call.first() + call.arguments().length))
+        .map(
+            row ->
+                Arrays.asList(row.values)
+                    .subList(call.first(), call.first() + call.arguments().length))
         .filter(arguments -> !arguments.contains(null))
-        .map(arguments -> arguments.stream().map(value -> value.equals(-0.0) ? (Object) 0.0 : value).toList())
+        .map(
+            arguments ->
+                arguments.stream().map(value -> value.equals(-0.0) ? (Object) 0.0 : value).toList())
         .toList();
   }
 
@@ -85,23 +98,33 @@ public final class Anew {
       if (value == null) continue;
       count++;
       if (value instanceof BigDecimal decimal) sum = sum.add(decimal);
-      else if (!(value instanceof Double number)) sum = sum.add(BigDecimal.valueOf(((Number) value).longValue()));
+      else if (!(value instanceof Double number))
+        sum = sum.add(BigDecimal.valueOf(((Number) value).longValue()));
       else if (Double.isFinite(number)) sum = sum.add(new BigDecimal(number));
       else special += number;
     }
     if (count == 0) return null;
     boolean average = call.kind() == Call.Kind.AVERAGE;
     if (call.result() instanceof DecimalType type) {
-      return average ? sum.divide(BigDecimal.valueOf(count), type.scale(), RoundingMode.HALF_UP) : sum.setScale(type.scale());
+      return average
+          ? sum.divide(BigDecimal.valueOf(count), type.scale(), RoundingMode.HALF_UP)
+          : sum.setScale(type.scale());
     }
     if (call.result() instanceof LongType) return sum.longValueExact();
     if (special != 0) return special;
     // With so many digits that what lies half way between two doubles is seen to.
-    return (average ? sum.divide(BigDecimal.valueOf(count), new MathContext(sum.precision() + 60)) : sum).doubleValue();
+    return (average
+            ? sum.divide(BigDecimal.valueOf(count), new MathContext(sum.precision() + 60))
+            : sum)
+        .doubleValue();
   }
 
   private static Double variance(Call call, List<Entry> rows, boolean sample) {
-    List<Double> values = rows.stream().map(row -> (Double) row.values[call.first()]).filter(value -> value != null).toList();
+    List<Double> values =
+        rows.stream()
+            .map(row -> (Double) row.values[call.first()])
+            .filter(value -> value != null)
+            .toList();
     int divisor = values.size() - (sample ? 1 : 0);
     if (values.isEmpty() || divisor == 0) return null;
     if (!values.stream().allMatch(Double::isFinite)) return Double.NaN;
@@ -110,15 +133,23 @@ public final class Anew {
     for (Double value : values) sum = sum.add(new BigDecimal(value));
     BigDecimal above = BigDecimal.ZERO;
     // Each value's distance from the mean, times their number, so that there is nothing to round.
-    for (Double value : values) above = above.add(new BigDecimal(value).multiply(count).subtract(sum).pow(2));
-    return above.divide(count.pow(2).multiply(BigDecimal.valueOf(divisor)), new MathContext(above.precision() + 60)).doubleValue();
+    for (Double value : values)
+      above = above.add(new BigDecimal(value).multiply(count).subtract(sum).pow(2));
+    return above
+        .divide(
+            count.pow(2).multiply(BigDecimal.valueOf(divisor)),
+            new MathContext(above.precision() + 60))
+        .doubleValue();
   }
 
   private static Object first(List<Object> values) {
     return values.isEmpty() ? null : values.get(0);
   }
 
-  /** The values in the order of a column, or of time; of what is equal there, in the order of the values' bytes. */
+  /**
+   * The values in the order of a column, or of time; of what is equal there, in the order of the
+   * values' bytes.
+   */
   private static List<Object> values(Call call, List<Entry> rows, int by, boolean descending) {
     record Value(Object order, byte[] bytes, Object value) {}
     Comparator<Value> order = (one, other) -> compare(one.order, other.order);
@@ -126,11 +157,16 @@ public final class Anew {
     DataType[] type = {call.arguments()[0]};
     List<Object> values = new ArrayList<>();
     rows.stream()
-        .filter(row -> (call.nulls() || row.values[call.first()] != null) && (by < 0 || row.values[by] != null))
-        .map(row -> {
-          Object value = row.values[call.first()];
-          return new Value(by < 0 ? row.time : row.values[by], Rows.of(type, value).bytes(), value);
-        })
+        .filter(
+            row ->
+                (call.nulls() || row.values[call.first()] != null)
+                    && (by < 0 || row.values[by] != null))
+        .map(
+            row -> {
+              Object value = row.values[call.first()];
+              return new Value(
+                  by < 0 ? row.time : row.values[by], Rows.of(type, value).bytes(), value);
+            })
         .sorted((descending ? order.reversed() : order).thenComparing(ties))
         .forEach(value -> values.add(value.value));
     return values;
@@ -138,9 +174,11 @@ public final class Anew {
 
   @SuppressWarnings({"unchecked", "rawtypes"})
   private static int compare(Object one, Object other) {
-    if (one instanceof Double left && other instanceof Double right) return Double.compare(left + 0.0, right + 0.0);
+    if (one instanceof Double left && other instanceof Double right)
+      return Double.compare(left + 0.0, right + 0.0);
     if (one instanceof String left && other instanceof String right) {
-      return Arrays.compareUnsigned(left.getBytes(StandardCharsets.UTF_8), right.getBytes(StandardCharsets.UTF_8));
+      return Arrays.compareUnsigned(
+          left.getBytes(StandardCharsets.UTF_8), right.getBytes(StandardCharsets.UTF_8));
     }
     return ((Comparable) one).compareTo(other);
   }
