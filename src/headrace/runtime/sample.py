@@ -28,10 +28,11 @@ from headrace.broker.client import Connection
 from headrace.broker.records import DeadLetter
 from headrace.config import Config
 from headrace.errors import RunError, TopicError
-from headrace.plan.nodes import Aggregate, Every, Join, Read, walk
+from headrace.plan.nodes import Aggregate, Join, Read, walk
+from headrace.plan.order import waves
 from headrace.plan.queries import QuerySpec
+from headrace.plan.windows import Every
 from headrace.runtime import failures
-from headrace.runtime.order import waves
 from headrace.sources.kafka import Kafka
 from headrace.spark import compile as spark_compile
 from headrace.spark import jvm
