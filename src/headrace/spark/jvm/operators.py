@@ -86,8 +86,8 @@ class Calls:
             self.java: Any = door.of(frame._jdf, java_columns(expressions))  # pyright: ignore
         except IllegalArgumentException as error:
             raise PlanError(str(error).partition("\n")[0]) from None
-        self.arguments = [column(column) for column in self.java.arguments()]
-        self.results = [column(column) for column in self.java.results()]
+        self.arguments = [column(each) for each in self.java.arguments()]
+        self.results = [column(each) for each in self.java.results()]
         self.type = StructType.fromJson(json.loads(self.java.type().json()))
 
 
