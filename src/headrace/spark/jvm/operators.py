@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 
 from headrace.errors import PlanError
 from headrace.plan.windows import Window
-from headrace.spark.jvm.columns import java_columns
+from headrace.spark.jvm.columns import column, java_columns
 from headrace.spark.jvm.plans import output_mode
 from headrace.spark.jvm.session import java
 

@@ -16,6 +16,7 @@ import headrace.kernel.table.aggregate.Calls;
 import headrace.kernel.window.EmitMode;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -232,7 +233,7 @@ class SlidingAggregateTest {
 
   @Test
   void stateOfALaterKernelIsRefused() {
-    for (EmitMode emit : EmitMode.values()) {
+    for (EmitMode emit : EnumSet.complementOf(EnumSet.of(EmitMode.EVERY))) {
       Slides slides = new Slides(COUNT_AND_SUM, 10 * MS, emit);
       slides.batch(0, event(5, 1));
       byte[] later = slides.header("k").clone();
