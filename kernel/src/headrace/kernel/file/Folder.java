@@ -47,8 +47,9 @@ public final class Folder {
    * <pre>
    * for each source of the query that is files:
    *   for each file of its log that is in the folder:
-   *     in a batch that is committed: is there another of its name now, of another time? changed, unless it was replaced before
-   *     in a batch that is not: is it no longer there? vanished
+   *     if its batch is committed and the file of its name now has another time: changed,
+   *       unless it was replaced before it was read
+   *     if its batch is not committed and the file does not exist: vanished
    * </pre>
    */
   public static String[] problem(

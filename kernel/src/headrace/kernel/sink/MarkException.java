@@ -43,7 +43,10 @@ public final class MarkException extends RuntimeException {
     return new MarkException("lost", destination, mark == null ? -1 : mark.batch(), confirmed);
   }
 
-  /** Its mark is there, and what was written with it is not; {@code what} says so. */
+  /**
+   * Its mark exists, but what was written with it does not; {@code what} is the sentence that says
+   * so.
+   */
   public static MarkException cut(String what, Mark mark) {
     return new MarkException("cut", what, mark.batch(), mark.batch());
   }

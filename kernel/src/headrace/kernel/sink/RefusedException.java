@@ -9,7 +9,7 @@ public final class RefusedException extends RuntimeException {
     super(message);
   }
 
-  /** Of what the message says all there is to say; for a log, where it came from. */
+  /** The message is complete; the cause is for a log. */
   public static RefusedException of(String message, Throwable from) {
     RefusedException exception = new RefusedException(message);
     exception.addSuppressed(from);

@@ -13,7 +13,7 @@ public final class SinkException extends RuntimeException {
     super(message);
   }
 
-  /** Of what the message says all there is to say; for a log, where it came from. */
+  /** The message is complete; the cause is for a log. */
   public static SinkException of(String message, Throwable from) {
     SinkException exception = new SinkException(message);
     exception.addSuppressed(from);

@@ -259,7 +259,7 @@ final class KafkaBatch implements BatchWrite {
         if (deadLetter != null)
           writeDeadLetters(deadLetter, record.key(), record.value(), record.headers());
       }
-      // What the log let go of in the meantime is told without its bytes.
+      // Records that the log has deleted in the meantime are written without their bytes.
       for (var gone = deadLetters.headMap(consumer.position(place)); !gone.isEmpty(); )
         writeDeadLetters(gone.remove(gone.firstKey()), null, null, null);
     }
@@ -305,8 +305,8 @@ final class KafkaBatch implements BatchWrite {
   public void abort() {
     givenUp = true;
     try {
-      // A query that is stopped interrupts this thread, and readers would wait for a transaction
-      // that is left open: join() goes on.
+      // A query that is stopped interrupts this thread, and readers would wait for an open
+      // transaction: join() continues.
       if (begun)
         CompletableFuture.runAsync(producer::abortTransaction)
             .orTimeout(5, TimeUnit.SECONDS)

@@ -31,10 +31,9 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * Topics. A batch is one transaction: its rows, its dead letters, and its mark in a compacted topic
  * of the application.
  *
- * <p>Every batch has a producer of its own. Its start fences all before it, whatever they were
- * about to do, and there is no producer left of which one could not know what it has sent: after a
- * failure the next run asks the log what is there. The next batch's producer is started while Spark
- * is busy between batches.
+ * <p>Every batch has a producer of its own. Its start fences all earlier ones, whatever they were
+ * about to send, and no producer is used after an unknown outcome: after a failure the next run
+ * reads the mark from the log. The next batch's producer starts while Spark is between batches.
  */
 public final class KafkaDestination implements Destination {
   static final Duration PATIENCE = Duration.ofSeconds(60);
@@ -163,7 +162,7 @@ public final class KafkaDestination implements Destination {
     return Map.copyOf(endOffsets);
   }
 
-  /** The ends of a topic's partitions, 0 for those that got nothing. */
+  /** Notes the ends of a topic's partitions, 0 for those without new records. */
   void confirmed(String topic, long[] sent) {
     if (topic.equals(settings.marks)) return;
     for (int i = 0; i < sent.length; i++)
@@ -177,7 +176,7 @@ public final class KafkaDestination implements Destination {
     return batchWrite(batch);
   }
 
-  /** What can't be written now is kept for the next time. */
+  /** Dead letters that can't be written now are reported again for the next time. */
   @Override
   public void writeDeadLetters(Batch batch) {
     List<DeadLetter> taken = deadLetters == null ? List.of() : deadLetters.take();
@@ -203,7 +202,7 @@ public final class KafkaDestination implements Destination {
     return new KafkaBatch(this, batch, producer, new KafkaTaskWriters(settings, index));
   }
 
-  /** The batch is there. */
+  /** The batch is committed: starts the next producer. */
   void committed(KafkaProducer<byte[], byte[]> producer) {
     producer.close(Duration.ZERO);
     next = CompletableFuture.supplyAsync(this::producer);

@@ -215,7 +215,7 @@ public class SqliteDestination implements Destination {
       try {
         connection.rollback();
       } catch (SQLException ignored) {
-        // The first failure tells more.
+        // The first failure is the cause.
       }
       throw e;
     } finally {
