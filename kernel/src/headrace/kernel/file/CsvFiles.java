@@ -136,7 +136,7 @@ public final class CsvFiles extends RecordFiles {
         open = false;
         while (cell()) {}
         if (open) {
-          // Whatever follows, the next line may well begin a record.
+          // The next line may begin a record.
           bytes.rewind();
           bytes.readLine();
           cause = "a quote that is never closed";

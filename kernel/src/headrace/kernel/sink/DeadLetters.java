@@ -35,7 +35,7 @@ public final class DeadLetters extends AccumulatorV2<DeadLetter, Map<String, Dea
     return deadLetters;
   }
 
-  /** A condition that holds for rows without a cause, and remembers the others. */
+  /** A condition that holds for rows without a cause, and reports the others. */
   public static Column good(
       DeadLetters deadLetters,
       String operator,
@@ -50,8 +50,7 @@ public final class DeadLetters extends AccumulatorV2<DeadLetter, Map<String, Dea
             ExpressionUtils.expression(topic),
             ExpressionUtils.expression(partition),
             ExpressionUtils.expression(offset));
-    // Not deterministic: no filter may be moved before this one, or what it leaves out would not be
-    // remembered.
+    // Non-deterministic: a filter that was moved before this one would hide bad records.
     return ExpressionUtils.column(
         new Invoke(
             new Literal(deadLetters, new ObjectType(DeadLetters.class)),

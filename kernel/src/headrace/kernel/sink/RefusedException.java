@@ -1,8 +1,8 @@
 package headrace.kernel.sink;
 
 /**
- * What another try would not change: a table that does not fit, a value a database can't hold, a
- * run that was replaced.
+ * A failure that a retry would not change: a table that does not fit, a value a database can't
+ * hold, a run that was replaced.
  */
 public final class RefusedException extends RuntimeException {
   public RefusedException(String message) {

@@ -1,8 +1,8 @@
 package headrace.kernel.sink;
 
 /**
- * A batch that can't be written now. It is tried again by a new run of the query, which first looks
- * what was written.
+ * A batch that can't be written now. A new run of the query retries it, after it has read what was
+ * written.
  */
 public final class SinkException extends RuntimeException {
   public SinkException(String message, Throwable cause) {

@@ -97,8 +97,8 @@ public final class KafkaDestination implements Destination {
   }
 
   /**
-   * The log of each topic is lost or kept by itself: the mark may be there and the tail of another
-   * topic not.
+   * Each topic can lose its log independently: the mark may exist while the tail of another topic
+   * is lost.
    */
   @Override
   public void check(Mark mark, Confirmed.Last last) {
@@ -171,7 +171,7 @@ public final class KafkaDestination implements Destination {
 
   @Override
   public BatchWrite open(Batch batch) {
-    // What an earlier try of a batch has reported is reported again.
+    // This attempt reports again what an earlier one has reported.
     if (deadLetters != null) deadLetters.take();
     return batchWrite(batch);
   }
@@ -208,14 +208,14 @@ public final class KafkaDestination implements Destination {
     next = CompletableFuture.supplyAsync(this::producer);
   }
 
-  /** Nothing of the batch goes to topics, so nothing was begun. */
+  /** The batch has nothing for topics, so no transaction was begun. */
   void unused(KafkaProducer<byte[], byte[]> producer) {
     next = CompletableFuture.completedFuture(producer);
   }
 
   /**
-   * What earlier producers of this id left open is aborted, or finished if it was being committed,
-   * when this returns.
+   * When this returns, open transactions of earlier producers of this id are aborted, or committed
+   * if their commit had begun.
    */
   private KafkaProducer<byte[], byte[]> producer() {
     Map<String, Object> config = new HashMap<>(settings.client);

@@ -303,7 +303,7 @@ public final class PostgresDestination implements Destination {
       }
     }
 
-    /** What stays there is not merged: its tasks are not those of another batch. */
+    /** Rows that remain there are never merged: no other batch has their tasks. */
     private void clean() throws SQLException {
       try {
         execute("SET lock_timeout = '1s'");

@@ -39,7 +39,7 @@ public class SqliteDestination implements Destination {
 
     void begin(Connection connection) throws SQLException;
 
-    /** Whether there is nothing that rows could be in. */
+    /** Whether its table is missing. */
     boolean missing(Connection connection) throws SQLException;
 
     /** Deletes all rows. */

@@ -73,7 +73,7 @@ public final class Split {
     return split;
   }
 
-  /** What goes into the row of arguments, of which there is always one. */
+  /** The row of arguments; it has at least one column. */
   public Column[] arguments() {
     return arguments.isEmpty() ? new Column[] {functions.lit(0)} : arguments.toArray(Column[]::new);
   }
