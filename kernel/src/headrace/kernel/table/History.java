@@ -11,7 +11,7 @@ import org.apache.spark.unsafe.Platform;
  *
  * <pre>
  * add:        insert by time, version, sequence; an equal version is replaced
- * follow:     append; a time before the last one counts as the last one, whose version is replaced
+ * follow:     append; at or before the last time: replace the last version, at its time
  * at(t):      the last version with time &lt;= t
  * takeBefore: remove and return the versions before t; of several at one time, the newest
  * forget(t):  drop versions that were replaced at or before t; drop a delete at or before t

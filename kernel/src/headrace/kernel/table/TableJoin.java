@@ -18,8 +18,8 @@ import org.apache.spark.sql.streaming.TimerValues;
 import scala.Tuple2;
 
 /**
- * Joins two tables on any equality. The key is that of the join; each row of one table is paired
- * with each row of the other.
+ * Joins two tables on equal columns, not only on their keys. The operator's key is these columns:
+ * each row of one table with this key is paired with each of the other.
  *
  * <pre>
  * state: lefts, rights: the rows of each side by their own keys ({@link StoredRow})
@@ -35,7 +35,7 @@ import scala.Tuple2;
  *   BOTH, if left is outer: the same for each left row with null,
  *     was only if no right row was there, is only if none is there
  *   BOTH, if right is outer: likewise
- * a key with a null matches nothing: only outer rows are emitted
+ * a key with a null matches nothing: only outer rows are emitted (KEY and full: as one row)
  * </pre>
  *
  * <p>A row arrives as a struct of its own key and itself. A side that is joined on its own key has

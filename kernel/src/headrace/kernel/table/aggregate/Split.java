@@ -55,8 +55,8 @@ public final class Split {
   private Split() {}
 
   /**
-   * Over the columns of a frame; refuses, with an IllegalArgumentException, what can't be taken
-   * back when a row goes.
+   * Over the columns of a frame. Throws an IllegalArgumentException for an aggregate that can't
+   * retract a row.
    */
   public static Split of(Dataset<Row> frame, Column[] expressions) {
     Split split = new Split();
