@@ -222,8 +222,8 @@ public final class KafkaDestination implements Destination {
     config.put("transactional.id", settings.id);
     config.put("transaction.timeout.ms", settings.timeout);
     config.put("linger.ms", "5");
-    // A batch of records may not exceed the limit of one record: the broker would refuse it, and the
-    // producer would send it again in parts.
+    // A batch of records may not exceed the limit of one record: otherwise the broker refuses it,
+    // and the producer sends it again in parts.
     int least =
         settings.limits.values().stream().mapToInt(limit -> limit).min().orElse(Integer.MAX_VALUE);
     config.put("batch.size", Integer.toString(Math.min(256 << 10, least)));
