@@ -19,7 +19,6 @@ from headrace.plan.queries import QuerySpec
 from headrace.runtime import run
 from headrace.spark import ends
 from headrace.spark.compile import Compiled, compile
-from headrace.spark.read import kafka as source
 from headrace.spark.session import session
 
 ROOT = Path(__file__).parent.parent
@@ -61,7 +60,7 @@ class Place:
     def query(self, app: hr.App) -> Compiled:
         (spec,) = app.queries()
         run.own_topics(self.connection, spec)
-        return compile(spec, lambda node: source.read(self.spark, node.source, self.connection, batch=self.config.batch))
+        return compile(spec, lambda node: inputs.of(node, self.connection, self.config).records(self.spark))
 
     def writer(self, query: Compiled, folder: Path) -> ends.DataStreamWriter:
         spec: QuerySpec = query.spec

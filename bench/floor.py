@@ -19,7 +19,6 @@ from headrace.broker.client import Connection
 from headrace.config import Config
 from headrace.spark import ends
 from headrace.spark.compile import compile
-from headrace.spark.read import kafka as source
 from headrace.spark.session import session
 
 ROOT = Path(__file__).parent.parent
@@ -53,7 +52,7 @@ def writer(impl: str, job: str, address: str, folder: Path) -> DataStreamWriter:
     log = config.home / "logs" / "bench.log"
     spark = session("bench", master=config.master, memory=config.driver_memory, jars=tuple(jars.connector_jars()), log=log)
     (spec,) = latency.JOBS[job][1]().queries()
-    query = compile(spec, lambda node: source.read(spark, node.source, connection, batch=config.batch))
+    query = compile(spec, lambda node: inputs.of(node, connection, config).records(spark))
     return ends.at_least_once(query, connection)
 
 

@@ -15,7 +15,6 @@ from headrace import jars
 from headrace.broker.client import Connection
 from headrace.config import Config
 from headrace.spark.compile import compile
-from headrace.spark.read import kafka as source
 from headrace.spark.session import session
 
 ROOT = Path(__file__).parent.parent
@@ -36,7 +35,7 @@ def main() -> None:
     spark = session("bench", master=config.master, memory=config.driver_memory, jars=tuple(jars.connector_jars()), log=log)
     (spec,) = app(size).queries()
     connection = Connection(address)
-    rows = compile(spec, lambda node: source.read(spark, node.source, connection, batch=config.batch)).rows
+    rows = compile(spec, lambda node: inputs.of(node, connection, config).records(spark)).rows
     for number in range(int(passes)):
         began = time.monotonic()
         place = f"{folder}/state/sliding-{number}-{os.getpid()}"

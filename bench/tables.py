@@ -25,6 +25,7 @@ from headrace.broker.client import Connection
 from headrace.config import Config
 from headrace.plan.nodes import Read
 from headrace.spark.compile import compile
+from headrace.spark.read import inputs
 from headrace.spark.read import kafka as source
 from headrace.spark.session import session
 
@@ -224,8 +225,8 @@ def main() -> None:
 
         def read(node: Read) -> DataFrame:
             if impl == "spark":
-                return by_spark(spark, node.topic, connection, config.batch)
-            return source.read(spark, node.source, connection, batch=config.batch)
+                return by_spark(spark, node.label, connection, config.batch)
+            return inputs.of(node, connection, config).records(spark)
 
         rows = compile(spec, read).rows
         mode = spec.mode

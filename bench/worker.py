@@ -17,7 +17,6 @@ from headrace.broker.client import Connection
 from headrace.config import Config
 from headrace.spark import ends
 from headrace.spark.compile import compile
-from headrace.spark.read import kafka as source
 from headrace.spark.session import session
 
 SCHEMA = "symbol string, price double, qty int, at timestamp"
@@ -82,7 +81,7 @@ def main() -> None:
         spark = session("bench", master=config.master, memory=config.driver_memory, jars=tuple(jars.connector_jars()), log=log)
         (spec,) = ours(job).queries()
         connection = Connection(address)
-        query = compile(spec, lambda node: source.read(spark, node.source, connection, batch=config.batch))
+        query = compile(spec, lambda node: inputs.of(node, connection, config).records(spark))
         writer = ends.at_least_once(query, connection)
     for number in range(int(passes)):
         began = time.monotonic()

@@ -161,9 +161,9 @@ DEFECTS = (
     ),
     Defect(
         "history sees one version a batch",
-        "src/headrace/spark/compile.py",
-        'return "moment" if node.as_of == "event_time" else "batch"',
-        'return "batch"',
+        "src/headrace/plan/traits.py",
+        'steps="moment" if node.as_of == "event_time" else "batch",',
+        'steps="batch",',
         _programs(),
     ),
     Defect(
