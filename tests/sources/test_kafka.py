@@ -46,8 +46,8 @@ def test_a_start_is_a_word_a_time_or_offsets(start: object, found: object) -> No
 
 
 REFUSED: dict[str, tuple[Callable[[], object], str, str]] = {
-    "nothing": (lambda: hr.sources.kafka(), "kafka() takes a topic or a pattern", 'kafka("trades")'),
-    "both": (lambda: hr.sources.kafka("t", pattern="t.*"), "kafka() takes a topic or a pattern", 'kafka("trades")'),
+    "nothing": (lambda: hr.sources.kafka(), "kafka() takes either a topic or a pattern", 'kafka("trades")'),
+    "both": (lambda: hr.sources.kafka("t", pattern="t.*"), "kafka() takes either a topic or a pattern", 'kafka("trades")'),
     "no topics": (lambda: hr.sources.kafka([]), "no topic", 'kafka("trades")'),
     "a bad name": (lambda: hr.sources.kafka(["t", "a b"]), "'a b' is not a valid topic name", "letters"),
     "one twice": (lambda: hr.sources.kafka(["t", "t"]), "'t' is named twice", "once"),
@@ -59,7 +59,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str, str]] = {
     "offsets of several": (lambda: hr.sources.kafka(["t", "u"], start={0: 1}), "given by topic", '{"trades": {0: 1200}}'),
     "a start beside a source": (
         lambda: hr.App("a").stream(hr.sources.kafka("t"), schema=SCHEMA, start="latest"),
-        "start= belongs to the source",
+        "start= is an option of the source",
         "hr.sources.kafka(…, start=…)",
     ),
     "no source": (lambda: hr.App("a").stream(7, schema=SCHEMA), "not int", "app.stream("),  # type: ignore[arg-type]
