@@ -72,7 +72,7 @@ def to_bytes(stored: Stored) -> bytes:
     except (TypeError, ValueError, RecursionError) as e:
         raise BadPosition(f"the position {stored.position!r} can't be stored as JSON: {e}", fix=_FIX) from e
     if not same:
-        raise BadPosition(f"the position {stored.position!r} would not be the same after a round trip through JSON", fix=_FIX)
+        raise BadPosition(f"the position {stored.position!r} does not survive a round trip through JSON", fix=_FIX)
     return made
 
 
@@ -81,7 +81,7 @@ def from_bytes(value: bytes, name: str) -> Stored:
         found = json.loads(value)
         if found["format"] != FORMAT:
             raise StateError(
-                f"the position of the source {name!r} has the format {found['format']}, and this version of Headrace reads {FORMAT}",
+                f"the position of the source {name!r} has the format {found['format']}, and this Headrace reads {FORMAT}",
                 fix="run the version that wrote it",
             )
         position, previous = _unpacked(found["position"]), _unpacked(found["previous"])

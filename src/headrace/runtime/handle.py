@@ -67,7 +67,7 @@ class Run:
         return dict(self._latest)
 
     def stop(self) -> None:
-        """Asks the run to stop and returns at once. Any thread may call it, as often as it likes; `wait()` waits for the end."""
+        """Asks the run to stop and returns at once. Any thread can call it, more than once. `wait()` waits."""
         self._stop.set()
 
     def wait(self, timeout: float | None = None) -> Summary:
