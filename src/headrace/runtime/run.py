@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from headrace import jars, private
-from headrace.broker import connect, embedded, groups, topics
+from headrace.broker import connect, embedded, topics
 from headrace.broker.client import Connection
 from headrace.config import Config
 from headrace.effects import outbox
@@ -31,10 +31,11 @@ from headrace.plan.queries import QuerySpec
 from headrace.runtime import display as displays
 from headrace.runtime import failures, gaps, incarnations, ownership, sharing, state
 from headrace.runtime.display import Display
-from headrace.runtime.events import BatchDone, Event, Listener, Listeners, Started, Stopped, listening
+from headrace.runtime.events import Listener, Listeners, Started, Stopped, listening
+from headrace.runtime.group import GroupProgress
 from headrace.runtime.handle import Run
 from headrace.runtime.ownership import Lease
-from headrace.runtime.progress import Batch, Offsets, Total
+from headrace.runtime.progress import Total
 from headrace.runtime.services import Effects, Service, Services
 from headrace.runtime.stop import Interrupted, Stop, Task
 from headrace.runtime.supervise import Clock, Job, Supervisor
@@ -366,7 +367,7 @@ class _Runner:
 
         if self.stop.is_set():
             return
-        self.listeners.first(_GroupProgress(self.connection, specs, self.say))
+        self.listeners.first(GroupProgress(self.connection, specs, self.say))
         for wave in waves(specs) if until else [specs]:
             Supervisor(
                 [job for job in jobs if job.spec in wave],
@@ -550,45 +551,6 @@ class _Runner:
             raise RunError(
                 f"the broker came back at {address}, not {self.connection.address}", fix="start the application again"
             )
-
-
-class _GroupProgress:
-    """Commits progress to the consumer group named after the application, so that Kafka's tools show its lag."""
-
-    def __init__(self, connection: Connection, specs: Sequence[QuerySpec], say: Say) -> None:
-        self._connection = connection
-        self._group = specs[0].app
-        self._say = say
-        self._offsets: dict[str, Offsets] = {spec.name: {} for spec in specs}
-        self._sources = {spec.name: [source.source for source in spec.sources] for spec in specs}
-        self._committed: Offsets = {}
-        self._refused = False
-
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, BatchDone):
-            self._batch(event.batch)
-
-    def _batch(self, batch: Batch) -> None:
-        self._offsets[batch.query] = batch.offsets
-        # Of several queries that read a partition the slowest counts: what is committed has been read by all of them.
-        reached: Offsets = {}
-        for place in batch.offsets:
-            readers = [name for name, sources in self._sources.items() if any(source.reads(place[0]) for source in sources)]
-            by = [self._offsets[name].get(place) for name in readers]
-            offsets = [offset for offset in by if offset is not None]
-            if len(offsets) == len(by):
-                reached[place] = min(offsets)
-        changed = {place: offset for place, offset in reached.items() if self._committed.get(place) != offset}
-        try:
-            groups.commit(self._connection, self._group, changed)
-        except BrokerError as e:
-            # Only tools look at it; Spark's checkpoint is what counts.
-            if not self._refused:
-                self._say(f"progress is not shown in the consumer group {self._group}: {e.message}")
-            self._refused = True
-        else:
-            self._committed.update(changed)
-            self._refused = False
 
 
 def _topic_config(spec: QuerySpec) -> dict[str, str]:
