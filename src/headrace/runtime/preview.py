@@ -32,7 +32,7 @@ def preview(app: str, node: Node, where: Where, records: int, flags: Mapping[str
     (spec,) = (spec for spec in specs if name in spec.writes)
     with visiting(name, flags) as (spark, connection, config), Sample(spark, connection, config, specs, records) as sample:
         found: Any = _ARROW.concat_tables(sample.rows(spec))
-        dead = [found for each in specs for found in sample.dead(each)]
+        dead = [record for each in specs for record in sample.dead(each)]
     if dead:
         first = f"{dead[0].id}: {dead[0].cause}"
         warnings.warn(f"{len(dead):,} records can't be used and are left out; the first is {first}\n  at {where}", stacklevel=2)
