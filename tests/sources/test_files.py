@@ -41,7 +41,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str, str]] = {
     "no schema": (lambda: hr.App("a").stream(hr.sources.files("d")), "has no schema", "add schema="),
     "an array in CSV": (
         lambda: reading(hr.sources.files("d", format="csv"), "k array<int>"),
-        "a cell of a CSV file is one value",
+        "a cell of a CSV file holds a single value",
         "from_json(k",
     ),
     "a table without a version": (
