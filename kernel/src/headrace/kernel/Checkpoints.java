@@ -12,8 +12,9 @@ import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager;
 
 /**
- * Checkpoints on the local disk that outlive a loss of power: a file is on the disk before it has
- * its name, its name before it counts, and what has a name is never replaced unless Spark says so.
+ * Checkpoints on the local disk that outlive a loss of power: a file is on disk before it has its
+ * name, the name is on disk before the file counts, and no file is replaced unless Spark requests
+ * it.
  */
 public final class Checkpoints extends FileSystemBasedCheckpointFileManager {
   public Checkpoints(org.apache.hadoop.fs.Path path, Configuration hadoop) {
@@ -32,14 +33,13 @@ public final class Checkpoints extends FileSystemBasedCheckpointFileManager {
       if (!replace && Files.exists(file)) throw new FileAlreadyExistsException(file.toString());
       force(part);
       if (Files.exists(partSum)) force(partSum);
-      // A file without its checksum is read as it is; with that of another it can't be read. So the
-      // checksum comes last, and only
-      // that of the file which got the name.
+      // A file without a checksum can be read; one with another file's can't. So the checksum comes
+      // last, and only that of the file that got the name.
       Files.deleteIfExists(sum);
       if (replace) {
         Files.move(part, file, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
       } else {
-        // Unlike a rename, a link fails if there is such a file by now.
+        // Unlike a rename, a link fails if the file exists by now.
         Files.createLink(file, part);
         Files.delete(part);
       }

@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 
-/** Says which kernel this is, so that Python can refuse one that is not its own. */
+/** The version of the kernel, so that Python can refuse another one. */
 public final class Kernel {
   private Kernel() {}
 

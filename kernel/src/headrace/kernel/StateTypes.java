@@ -18,8 +18,8 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * What the state of Spark's own operators looks like: Spark itself compares it with a checkpoint
- * only when the first rows come.
+ * The types in the state of Spark's own operators: Spark compares them with a checkpoint only when
+ * the first rows arrive.
  */
 public final class StateTypes {
   private StateTypes() {}
@@ -44,7 +44,7 @@ public final class StateTypes {
       StringBuilder text =
           new StringBuilder(call.sql()).append(' ').append(call.dataType().simpleString());
       if (!(call.aggregateFunction() instanceof DeclarativeAggregate)) {
-        // What such a function keeps are bytes that depend on what it was given.
+        // The state of such a function is bytes, which depend on the types of its arguments.
         for (Expression given : CollectionConverters.asJava(call.aggregateFunction().children())) {
           text.append(" of ").append(given.dataType().simpleString());
         }

@@ -7,7 +7,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.LongAccumulator;
 
 /**
- * What became of the records of one batch: each that was read is bad, taken, late or filtered.
+ * The fate of the records of one batch: each that was read is bad, taken, late or filtered.
  *
  * <pre>
  * tasks:  each verb notes the place of a row's record under its {@link Fate} ({@link Tally})
@@ -43,8 +43,8 @@ public final class Account {
   }
 
   /**
-   * How many records were read, taken, filtered, late and bad; how many were bad that were taken by
-   * an earlier batch; how many rows were emitted. Called once, when the batch is done.
+   * The number of records read, taken, filtered, late and bad; of bad records that an earlier batch
+   * read; and of rows emitted. Called once, when the batch is done.
    */
   public static long[] close(String run, long batch) {
     Account account = OPEN.remove(run + " " + batch);

@@ -7,12 +7,9 @@ import java.util.Map;
 import org.apache.spark.util.AccumulatorV2;
 import org.roaringbitmap.longlong.Roaring64Bitmap;
 
-/**
- * A set of records, collected by tasks. It is a set so that a record counts once, whatever is done
- * twice.
- */
+/** A set of records, collected by tasks: a record counts once, even if work is repeated. */
 final class Records extends AccumulatorV2<Records.Stretch, Long> {
-  /** Records of a partition that follow each other. */
+  /** A range of a partition's offsets. */
   record Stretch(String partition, long from, long until) {}
 
   private final HashMap<String, Roaring64Bitmap> offsets = new HashMap<>();
@@ -36,7 +33,7 @@ final class Records extends AccumulatorV2<Records.Stretch, Long> {
     }
   }
 
-  /** Those that are also there. */
+  /** The intersection. */
   Records in(Records others) {
     Records both = (Records) copy();
     Records theirs = (Records) others.copy();
@@ -44,7 +41,7 @@ final class Records extends AccumulatorV2<Records.Stretch, Long> {
     return both;
   }
 
-  /** Those that are not there. */
+  /** The difference. */
   Records without(Records others) {
     Records rest = (Records) copy();
     Records theirs = (Records) others.copy();
@@ -52,7 +49,7 @@ final class Records extends AccumulatorV2<Records.Stretch, Long> {
     return rest;
   }
 
-  /** Only how many: Spark shows and logs the value of an accumulator. */
+  /** Only their number: Spark shows and logs the value of an accumulator. */
   @Override
   public synchronized Long value() {
     return offsets.values().stream().mapToLong(Roaring64Bitmap::getLongCardinality).sum();

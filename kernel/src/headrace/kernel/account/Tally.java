@@ -20,11 +20,12 @@ import org.apache.spark.util.TaskCompletionListener;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Notes the fate of the record that a row comes from; part of a condition.
+ * Notes the fate of a row's record; part of a condition.
  *
  * <pre>
  * planning a batch ({@code AtBatch}): replace each tally by one with the batch's {@link Account}
- * for each row: if its offset follows the last one: extend the range; else: report the range, and begin another
+ * for each row: if its offset is in the open range: nothing; if it follows it: extend the range
+ *               else: report the range, and open another
  * at the end of the task: report the range
  * </pre>
  *
@@ -54,8 +55,8 @@ public final class Tally implements Serializable {
   }
 
   /**
-   * Notes it of the record at that place, and has this answer. Not `note`: of two methods of one
-   * name, Python finds whichever comes first.
+   * Notes the fate of the record at that place; the condition's value is {@code answer}. Not called
+   * `note`: of two methods with one name, py4j calls the first it finds.
    */
   public static Column noting(
       String fate, boolean answer, Column topic, Column partition, Column offset) {
@@ -135,8 +136,7 @@ public final class Tally implements Serializable {
   }
 
   /**
-   * By what it notes and where: so parts of a plan that do the same stay equal, and Spark does them
-   * once.
+   * By what it notes and where: so equal parts of a plan stay equal, and Spark computes them once.
    */
   @Override
   public boolean equals(Object other) {
@@ -159,9 +159,7 @@ public final class Tally implements Serializable {
     if (task != null) task.addTaskCompletionListener((TaskCompletionListener) done -> end());
   }
 
-  /**
-   * Spark sends what accumulators have after it has called those who wait for the end of a task.
-   */
+  /** Spark sends the accumulators after it has called the task's completion listeners. */
   private void end() {
     if (records != null) flush();
     if (emitted != null) emitted.add(rows);

@@ -5,24 +5,20 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Changes that belong to one key, one after the other, in memory. This is what travels between
- * Spark and the operators.
+ * Changes of one key, one after the other, as bytes. Blocks travel between Spark and the operators.
  *
- * <p>Each change: a byte of flags, the time (8 bytes, microseconds), then what the flags say that
- * there is: the time of the row before, the version, the sequence (8 bytes each, else 0), the row
- * before and the row after, each as a length (4 bytes) and that many bytes. Rows are Spark's
+ * <p>Each change: a byte of flags, the time (8 bytes, microseconds), then the fields whose flags
+ * are set: the time of the row before, the version, the sequence (8 bytes each; 0 if absent), the
+ * row before and the row after, each as a length (4 bytes) and that many bytes. Rows are Spark's
  * UnsafeRow, or a {@link Pair} of them. A block is read by moving through it: {@code while
  * (block.next())}.
  */
 public final class Block {
-  /**
-   * A row that was expected to have a version and has none: a delete, which holds for whatever is
-   * known.
-   */
+  /** The version of a delete, which has none: it applies to whatever row is stored. */
   public static final long NO_VERSION = Long.MIN_VALUE;
 
   /**
-   * Flags. The first is the side; with the last one these bytes are no changes, see {@link
+   * Flags. The first is the side; with the last one the bytes hold a count instead, see {@link
    * Operator}.
    */
   public static final int RIGHT = 1,
@@ -34,7 +30,7 @@ public final class Block {
       SAME_AFTER = 64,
       NO_CHANGES = 128;
 
-  /** The most that a change has besides its rows. */
+  /** The maximum size of a change without its rows. */
   static final int HEAD = 1 + 4 * 8 + 2 * 4;
 
   private final Object base;
@@ -54,7 +50,7 @@ public final class Block {
     this(bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length);
   }
 
-  /** A block where it lies, given as Spark gives it. */
+  /** A block in Spark's memory, read in place. */
   Block(Object base, long offset, int length) {
     this.base = base;
     this.next = offset;
@@ -135,7 +131,7 @@ public final class Block {
     return bytes;
   }
 
-  /** The row before as a struct, which stays in the block. */
+  /** The row before as a struct that points into the block. */
   InternalRow before(Struct struct) {
     return struct.at(base, beforeAt, beforeLength);
   }

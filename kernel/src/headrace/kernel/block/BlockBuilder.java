@@ -7,13 +7,13 @@ import org.apache.spark.unsafe.Platform;
 public class BlockBuilder {
   static final long AT = Platform.BYTE_ARRAY_OFFSET;
 
-  /** Before it there is room for something else. */
+  /** Where the block begins; the bytes before are the subclass's. */
   private final int start;
 
   private byte[] bytes;
   private int end;
 
-  /** The row after of the last change, if it may be given again. */
+  /** The row after of the last change, if the next one may repeat it. */
   private byte[] last;
 
   public BlockBuilder(int capacity) {
@@ -34,7 +34,7 @@ public class BlockBuilder {
     return end - start;
   }
 
-  /** What it takes of memory. */
+  /** The memory it takes, in bytes. */
   final int capacity() {
     return bytes.length;
   }
@@ -66,8 +66,8 @@ public class BlockBuilder {
   }
 
   /**
-   * Rows are given as Spark gives them: an object (or null for memory outside of the heap), an
-   * offset and a length, -1 for none.
+   * Rows are addressed as in Spark: an object (null for memory outside of the heap), an offset and
+   * a length, -1 for none.
    */
   public final void add(
       byte side,
@@ -165,7 +165,7 @@ public class BlockBuilder {
     end += 4 + length;
   }
 
-  /** Makes room for so many bytes in all. */
+  /** Ensures a capacity in bytes, which it returns. */
   final int room(int needed) {
     if (needed > bytes.length) bytes = Arrays.copyOf(bytes, Math.max(needed, bytes.length * 2));
     return needed;

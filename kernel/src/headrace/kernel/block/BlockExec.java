@@ -23,8 +23,8 @@ import scala.reflect.ClassTag$;
 import scala.runtime.AbstractFunction1;
 
 /**
- * A task's rows through {@link Gather} or {@link Scatter}, and what comes of them projected: each
- * is copied once.
+ * Runs {@link Gather} or {@link Scatter} over a task's rows and projects the result, so that each
+ * row is copied once.
  */
 public final class BlockExec extends SparkPlan {
   private final BlockGenerator generator;
@@ -32,7 +32,7 @@ public final class BlockExec extends SparkPlan {
   private final Seq<NamedExpression> columns;
   private final SparkPlan child;
 
-  /** Public, and of what the product has: Spark copies a plan by calling it. */
+  /** Public, with the product's elements as parameters: Spark copies a plan through it. */
   public BlockExec(
       BlockGenerator generator,
       Seq<Attribute> generated,

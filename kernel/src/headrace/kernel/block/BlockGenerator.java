@@ -21,9 +21,9 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Rows of a task -> other rows. In Spark's plan it is a generator; what runs is {@link BlockExec}.
- * Only in real-time mode, which allows no operators but Spark's own, and where every row goes on at
- * once, it runs as a generator.
+ * Rows of a task -> other rows. In Spark's logical plan it is a generator; {@link BlockExec} runs
+ * it. Only in real-time mode, which allows Spark's own operators alone and emits every row at once,
+ * Spark runs it as a generator.
  */
 abstract class BlockGenerator extends Expression implements Generator, Serializable {
   protected final boolean atOnce;
@@ -47,10 +47,10 @@ abstract class BlockGenerator extends Expression implements Generator, Serializa
   /** The same for rows of these columns. */
   abstract BlockGenerator on(Seq<Attribute> input);
 
-  /** Whether what it gives is as Spark wants it, so that only a change of columns needs a copy. */
+  /** Whether it emits UnsafeRows, so that only a change of columns needs a copy. */
   abstract boolean givesUnsafeRows();
 
-  /** What comes of a task's rows. A row is good until the next one. */
+  /** The rows that result from a task's rows. A row is valid until the next one. */
   abstract Iterator<InternalRow> rows(Iterator<InternalRow> input);
 
   @Override

@@ -13,8 +13,8 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Has {@link Gather} and {@link Scatter} run as {@link BlockExec}, together with the projection of
- * what they give.
+ * Plans {@link Gather} and {@link Scatter} as {@link BlockExec}, together with the projection after
+ * them.
  */
 public final class BlockPlanning extends SparkStrategy {
   @Override
@@ -29,7 +29,7 @@ public final class BlockPlanning extends SparkStrategy {
     return none();
   }
 
-  /** None if it is left to Spark, or if columns of its input are still of use behind it. */
+  /** Empty if Spark plans it, or if columns of its input are used after it. */
   private Seq<SparkPlan> planned(
       Generate generate, Seq<NamedExpression> columns, AttributeSet used) {
     if (!(generate.generator() instanceof BlockGenerator generator) || generator.atOnce)
@@ -44,9 +44,7 @@ public final class BlockPlanning extends SparkStrategy {
                 planLater(input(generate)))));
   }
 
-  /**
-   * A projection that Spark has put there only to leave out columns would copy each block for that.
-   */
+  /** Skips a projection that Spark inserted only to drop columns: it would copy each block. */
   private static LogicalPlan input(Generate generate) {
     boolean prunes =
         generate.generator() instanceof Scatter

@@ -3,7 +3,7 @@ package headrace.kernel.block;
 import java.util.Arrays;
 
 /**
- * One change of a table, or one event: then {@code after} is the event and there is nothing before.
+ * One change of a table, or one event: then {@code after} is the event and {@code before} is null.
  */
 public record Change(
     byte side,

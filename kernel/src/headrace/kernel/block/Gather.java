@@ -20,7 +20,7 @@ import scala.collection.immutable.Seq;
  *
  * <pre>
  * for each row, for each change in it:
- *   if the key differs before and after: split it into a delete at one key and an insert at the other
+ *   if the key differs before and after: split it: a delete at one key, an insert at the other
  *   append it to the open block of its side and key
  *   if the block has 4 KB: it is full
  *   if all open blocks take 16 MB, or atOnce: all are full
@@ -48,19 +48,19 @@ public final class Gather extends BlockGenerator {
       COLUMNS = 9;
 
   /**
-   * So large a block waits for no more company. What is small is still in the processor's cache
-   * when the next change is added.
+   * The size at which a block is full. A small block is still in the processor's cache when the
+   * next change is added.
    */
   private static final int FULL = 4096;
 
-  /** So much is held in all, in bytes. */
+  /** The memory that all open blocks may take, in bytes. */
   private static final int MOST = 16 << 20;
 
   Gather(boolean atOnce, Seq<Expression> children) {
     super(atOnce, children);
   }
 
-  /** With {@code atOnce} every row is a block of its own: nothing waits. */
+  /** With {@code atOnce}, every change is a block of its own and nothing waits. */
   public static Column column(Column[] columns, boolean atOnce) {
     return ExpressionUtils.column(new Gather(atOnce, expressions(columns)));
   }
@@ -86,17 +86,14 @@ public final class Gather extends BlockGenerator {
     return new Filling(input);
   }
 
-  /**
-   * Of a task. A block is given on when it is full, and all of them when they take too much memory
-   * or when there is no more input.
-   */
+  /** The blocks of a task. */
   private final class Filling extends AbstractIterator<InternalRow> {
     private final Iterator<InternalRow> input;
 
     /** By side, because a block has changes of one side only. */
     private final KeyedBlocks[] sides = {new KeyedBlocks(), new KeyedBlocks()};
 
-    /** How many a struct has, by column. */
+    /** The number of fields of each struct, by column. */
     private final int[] fields = new int[children().size()];
 
     private final ArrayDeque<KeyedBlock> full = new ArrayDeque<>();

@@ -8,9 +8,9 @@ import org.apache.spark.unsafe.Platform;
 /**
  * The key of a group: 8 bytes of its hash, then its row.
  *
- * <p>Spark sorts what it groups, by the first 8 bytes as long as these differ. Those of a row say
- * which of its columns are null, and so are the same in all keys; with the hash before them a whole
- * key is compared only with its like.
+ * <p>Spark sorts the rows that it groups, by the first 8 bytes as long as these differ. In a row
+ * these are its null bits, mostly the same in all keys; with the hash before them, whole keys are
+ * compared only if their hashes are equal.
  */
 public final class Key {
   public static final int HASH = 8;
@@ -28,7 +28,7 @@ public final class Key {
         row.getBaseObject(), row.getBaseOffset(), bytes, offset + HASH, row.getSizeInBytes());
   }
 
-  /** The row of a key that came back as bytes. */
+  /** The row of a key. */
   public static byte[] row(byte[] bytes) {
     return Arrays.copyOfRange(bytes, HASH, bytes.length);
   }

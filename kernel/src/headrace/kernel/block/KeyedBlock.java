@@ -5,21 +5,17 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.array.ByteArrayMethods;
 
 /**
- * A key and the block that is being filled for it. They lie in memory as the row ({@link
- * Gather#TYPE}) that Spark will get, so giving it on copies nothing; empty again, it has the same
- * memory for the next changes of the key.
+ * A key and its open block, in memory as the row ({@link Gather#TYPE}) that Spark will read, so
+ * emitting it copies nothing. Once cleared, it reuses its memory for the next changes of the key.
  */
 final class KeyedBlock extends BlockBuilder {
-  /**
-   * A word for nulls, of which there are none, and one for each of the two columns: where it begins
-   * and how long it is.
-   */
+  /** A word of null bits and a word for each of the two columns, its offset and length. */
   private static final int HEAD = 24;
 
   final long hash;
   private final int keyLength;
 
-  /** With room for so much besides the key, which is a row and is copied. */
+  /** Copies the key; {@code room} is the block's first capacity. */
   KeyedBlock(long hash, UnsafeRow key, int room) {
     super(HEAD + Key.HASH + key.getSizeInBytes(), room + 8);
     this.hash = hash;
@@ -36,7 +32,7 @@ final class KeyedBlock extends BlockBuilder {
             key.getBaseObject(), key.getBaseOffset(), bytes(), AT + HEAD + Key.HASH, length);
   }
 
-  /** Lets the row point to it. */
+  /** Points the row to it. */
   void in(UnsafeRow row) {
     int end = HEAD + keyLength + size();
     int words = room((end + 7) / 8 * 8);

@@ -4,14 +4,11 @@ import java.util.Arrays;
 import java.util.Collection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
-/** Blocks by key: a hash table whose keys lie in the blocks themselves. */
+/** Blocks by key: a hash table whose keys are in the blocks themselves. */
 final class KeyedBlocks {
   private static final int FEWEST = 8;
 
-  /**
-   * Places are tried one after the other, from the one that the hash says. At least half of them
-   * are free.
-   */
+  /** Open addressing with linear probing. At least half of the places are free. */
   private KeyedBlock[] places = new KeyedBlock[FEWEST];
 
   private long[] hashes = new long[FEWEST];
@@ -25,7 +22,7 @@ final class KeyedBlocks {
     return null;
   }
 
-  /** One of a key that has none yet. */
+  /** Adds the block of a key that has none. */
   void add(KeyedBlock block) {
     if (++count * 2 > places.length) {
       KeyedBlock[] all = places;
@@ -43,7 +40,7 @@ final class KeyedBlocks {
     hashes[i] = block.hash;
   }
 
-  /** Forgets all, and moves those that are not empty. */
+  /** Moves the blocks that are not empty, and clears the table. */
   void moveTo(Collection<KeyedBlock> others) {
     if (count == 0) return;
     for (KeyedBlock each : places) if (each != null && !each.isEmpty()) others.add(each);

@@ -44,7 +44,8 @@ public final class Scatter extends BlockGenerator {
   }
 
   /**
-   * What is given, of rows of these types; those of {@link Pair}s have two fields, both structs.
+   * The type of the rows emitted, for rows before and after of these types; that of a {@link Pair}
+   * has two fields, both structs.
    */
   public static StructType type(StructType before, StructType after) {
     return new StructType()
@@ -110,7 +111,7 @@ public final class Scatter extends BlockGenerator {
     };
   }
 
-  /** The block in a row, where it lies. */
+  /** The block in a row, read in place. */
   private static Block changes(UnsafeRow row, int column) {
     long place = row.getLong(column);
     long offset = row.getBaseOffset() + (place >>> 32);

@@ -7,21 +7,21 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Bytes of a row -> the row, without a copy; of a {@link Pair}, a struct of the two. The same
- * object is given again and again.
+ * Bytes of a row -> the row, without a copy; of a {@link Pair}, a struct of the two. The object
+ * returned is reused.
  */
 public final class Struct {
   private final UnsafeRow row;
   private final UnsafeRow second;
   private final GenericInternalRow both = new GenericInternalRow(new Object[2]);
 
-  /** Of a row with so many fields. */
+  /** For rows with this number of fields. */
   public Struct(int fields) {
     row = new UnsafeRow(fields);
     second = null;
   }
 
-  /** Of a pair of such rows. */
+  /** For pairs of rows. */
   public Struct(int left, int right) {
     row = new UnsafeRow(left);
     second = new UnsafeRow(right);

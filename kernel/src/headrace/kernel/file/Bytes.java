@@ -6,8 +6,8 @@ import java.util.Arrays;
 import org.apache.hadoop.fs.FSDataInputStream;
 
 /**
- * The bytes of a file one after the other, with the place of each; what was read since {@link
- * #begin} can be had as a whole.
+ * The bytes of a file in order, with their places. The bytes read since {@link #begin} are
+ * available as a whole.
  */
 final class Bytes {
   static final int END = -1;
@@ -60,17 +60,17 @@ final class Bytes {
     return base + at;
   }
 
-  /** Forgets what is before. */
+  /** Marks the place; drops the bytes before it. */
   void begin() {
     begin = at;
   }
 
-  /** Back to where that was. */
+  /** Returns to the mark. */
   void rewind() {
     at = begin;
   }
 
-  /** How much was read since. */
+  /** The number of bytes read since. */
   int length() {
     return at - begin;
   }
@@ -101,7 +101,7 @@ final class Bytes {
     }
   }
 
-  /** What was read since the beginning, without the end of its line. */
+  /** The bytes since the mark, without the end of their line. */
   byte[] taken() {
     int end = at;
     if (end > begin && buffer[end - 1] == '\n') end--;

@@ -16,10 +16,10 @@ import org.apache.spark.unsafe.types.UTF8String;
  * a record has no cells.
  *
  * <pre>
- * the header of the file -> where each column is
+ * the header of the file -> the place of each column
  * for each record: cells = split at the delimiter, outside of quotes
- *   as many cells as the header has? each column gets its cell; a cell without anything, not even quotes, is null
- *   otherwise the record is bad; of one whose quotes are never closed, it is the first line
+ *   as many cells as the header: each column gets its cell; an empty one without quotes is null
+ *   otherwise the record is bad; if its quotes are never closed, it is the first line
  * </pre>
  */
 public final class CsvFiles extends RecordFiles {
@@ -136,7 +136,7 @@ public final class CsvFiles extends RecordFiles {
         open = false;
         while (cell()) {}
         if (open) {
-          // Whatever follows, the next line may well begin a record.
+          // The next line may begin a record.
           bytes.rewind();
           bytes.readLine();
           cause = "a quote that is never closed";

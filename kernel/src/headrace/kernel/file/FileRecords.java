@@ -40,8 +40,8 @@ public final class FileRecords {
   }
 
   /**
-   * The bytes of a file's records, of Parquet as JSON; a file that is gone has none: the dead
-   * letter then is the place and the cause.
+   * The bytes of a file's records, of Parquet as JSON; a deleted file has none: then the dead
+   * letter is the place and the cause.
    */
   public static Map<Long, byte[]> fetch(String file, Collection<Long> offsets) {
     Map<Long, byte[]> found = new HashMap<>();

@@ -24,8 +24,7 @@ import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * A folder that a query follows, beside what the query's checkpoint says about it: Spark itself
- * never looks back.
+ * Compares a folder that a query reads with the query's checkpoint: Spark itself never looks back.
  */
 public final class Folder {
   private static final int SOME = 20;
@@ -33,7 +32,7 @@ public final class Folder {
 
   private Folder() {}
 
-  /** Under which name Spark has it; null if there is no such folder or file. */
+  /** Its URI in Spark; null if no such folder or file exists. */
   public static String uri(SparkSession session, String folder) throws IOException {
     Path path = new Path(folder);
     FileSystem files = path.getFileSystem(session.sparkContext().hadoopConfiguration());
@@ -47,8 +46,9 @@ public final class Folder {
    * <pre>
    * for each source of the query that is files:
    *   for each file of its log that is in the folder:
-   *     in a batch that is committed: is there another of its name now, of another time? changed, unless it was replaced before
-   *     in a batch that is not: is it no longer there? vanished
+   *     if its batch is committed and the file of its name now has another time: changed,
+   *       unless it was replaced before it was read
+   *     if its batch is not committed and the file does not exist: vanished
    * </pre>
    */
   public static String[] problem(
@@ -66,10 +66,7 @@ public final class Folder {
     return null;
   }
 
-  /**
-   * The times of files of a batch that is not committed, where they are other ones than when it was
-   * planned.
-   */
+  /** The times of files of an uncommitted batch, if they have changed since it was planned. */
   public static Map<String, Long> replaced(SparkSession session, String folder, String checkpoint)
       throws IOException {
     Map<String, Long> found = new HashMap<>();
@@ -112,8 +109,8 @@ public final class Folder {
   }
 
   /**
-   * Null if a file has a name that matches, otherwise a few of the names that are there; hidden
-   * files count for nothing.
+   * Null if a file's name matches, otherwise a few of the names that exist; hidden files are
+   * ignored.
    */
   public static String[] others(SparkSession session, String folder, String names)
       throws IOException {
@@ -136,8 +133,8 @@ public final class Folder {
   }
 
   /**
-   * By source, the last entry of its log that a committed batch has; -1 if none has, -2 if the
-   * source is no files.
+   * By source, the last entry of its log in a committed batch; -1 for none, -2 if the source is not
+   * files.
    */
   private static long[] committed(SparkSession session, String checkpoint) {
     OffsetSeqLog offsets = new OffsetSeqLog(session, checkpoint + "/offsets", false);

@@ -28,7 +28,7 @@ public final class LineFiles extends RecordFiles {
       long place = bytes.position();
       if (place >= end || !bytes.readLine()) return null;
       byte[] line = bytes.taken();
-      // A line without anything is the space between records.
+      // An empty line separates records.
       if (blank(line)) continue;
       Object[] values = new Object[names.length];
       for (int i = 0; i < names.length; i++)

@@ -43,7 +43,7 @@ public abstract class RecordFiles implements FileFormat, Serializable {
 
   /** The records of a file, or of a part of it. */
   interface Records {
-    /** The next one's values, in the order of the columns that were asked for; null at the end. */
+    /** The next record's values, in the order of the columns read; null at the end. */
     Object[] next() throws IOException;
   }
 
@@ -51,7 +51,7 @@ public abstract class RecordFiles implements FileFormat, Serializable {
   abstract Records records(Bytes bytes, long end, StructType columns, Map<String, String> options)
       throws IOException;
 
-  /** Whether a record can be told from its middle. */
+  /** Whether a file can be split: the next record can be found from the middle of another. */
   abstract boolean cuttable();
 
   @Override
@@ -132,7 +132,7 @@ public abstract class RecordFiles implements FileFormat, Serializable {
       return unpacked == null ? Bytes.from(plain, start) : Bytes.whole(unpacked);
     }
 
-    /** What begins there; asked in the order of the file. */
+    /** The bytes from there on; called in the order of the file. */
     Bytes at(long offset) throws IOException {
       if (bytes == null) bytes = unpacked == null ? Bytes.at(plain, offset) : Bytes.whole(unpacked);
       if (unpacked == null && offset - bytes.position() > FAR) bytes = Bytes.at(plain, offset);

@@ -12,12 +12,12 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class Failure implements Serializable {
   private transient UTF8String cause;
 
-  /** Takes note of what was thrown, or throws it again if it is not the row's fault. */
+  /** Notes what was thrown, or rethrows it if the row is not its cause. */
   public void note(Throwable thrown) {
     if (thrown instanceof TaskKilledException
         || thrown instanceof InterruptedException
         || thrown instanceof BadRecordException) raise(thrown);
-    // A regular expression that goes too deep on a long text ends here as well.
+    // A regular expression that recurses too deep on a long text is the row's fault as well.
     if (thrown instanceof Error && !(thrown instanceof StackOverflowError)) raise(thrown);
     if (cause == null) cause = UTF8String.fromString(text(thrown));
   }

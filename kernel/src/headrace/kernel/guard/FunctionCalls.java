@@ -18,11 +18,11 @@ import scala.runtime.AbstractPartialFunction;
  *
  * <pre>
  * for each call of a named function, innermost first:
- *   column prefix+n = the call of the function that is registered as prefix+name, on the same arguments
+ *   column prefix+n = the call of the function prefix+name with the same arguments
  *   replace the call in the expression by that column's field "value"
  * </pre>
  *
- * <p>So the result of a call can be checked before the expression uses it.
+ * <p>So the result of a call is checked before the expression uses it.
  */
 public final class FunctionCalls {
   private final List<String> names;
@@ -40,7 +40,7 @@ public final class FunctionCalls {
   }
 
   /**
-   * How many calls there are so far. In this order they can be computed: later ones may use earlier
+   * The number of calls so far. They must be computed in this order: later calls may use earlier
    * ones.
    */
   public int size() {

@@ -25,8 +25,8 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * <p>In generated code this is a try around the child's code, which costs nothing while nothing is
  * thrown. It is a conditional expression, so that Spark computes no part of the child ahead,
- * outside of the try. It is non-deterministic, so that it is computed where it stands, before the
- * failure is looked at.
+ * outside of the try. It is non-deterministic, so that it is computed in place, before the failure
+ * is checked.
  */
 public final class Guard extends Expression implements ConditionalExpression, Serializable {
   private final Expression child;

@@ -32,9 +32,9 @@ import scala.jdk.javaapi.CollectionConverters;
  * <pre>
  * for each expression: analyze it
  *   if nothing in it can fail ({@link Risk}): leave it as it is
- *   else: column prefix+n = {@link Guard}(what can fail); the expression uses that column
- *   with aggregates: guard the arguments and filters of their calls instead, where a row is still one record
- * last column: prefix = the cause, where a guard failed on this row
+ *   else: column prefix+n = {@link Guard}(the expression); use that column instead
+ *   in aggregates: guard the arguments and filters of calls, where a row is still one record
+ * last column: prefix = the cause, if a guard failed on this row
  * </pre>
  */
 public final class Guards {

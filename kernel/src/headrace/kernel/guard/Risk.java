@@ -9,9 +9,9 @@ import org.apache.spark.sql.types.FloatType;
 import org.apache.spark.sql.types.StringType;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Which expressions can fail on a row. What is not known not to can. */
+/** Which expressions can fail on a row: all except those known to be safe. */
 final class Risk {
-  /** Whatever their arguments are, these give a value or null. */
+  /** Whatever their arguments are, these return a value or null. */
   private static final Set<Class<?>> NONE =
       Set.of(
           Alias.class,

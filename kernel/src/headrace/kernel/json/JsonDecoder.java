@@ -54,7 +54,7 @@ public final class JsonDecoder implements Serializable {
   }
 
   /**
-   * The decoder as a column. Not deterministic for the optimizer, so that it is never copied into a
+   * The decoder as a column. Marked non-deterministic, so that the optimizer never copies it into a
    * filter pushed down or a projection merged: select it once under a name, and use its fields by
    * that name.
    */

@@ -7,8 +7,8 @@ import java.util.Set;
 
 /**
  * Keeps the sources of one query in step. Spark asks each source in turn how far the next batch
- * reaches; a cut made between two of those questions must not reach some sources and not others, so
- * the first asked decides for all.
+ * reaches; a cut between two of these calls must not reach some sources and not others, so the
+ * first call decides for all.
  */
 final class Lockstep {
   private final MemoryLog log;

@@ -8,8 +8,8 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
 record Staged(List<Row> rows) implements WriterCommitMessage {
 
   /**
-   * @param partition as the row says, or null to follow the key
-   * @param micros as the row says, or null for the log's clock
+   * @param partition of the row, or null to follow the key
+   * @param micros of the row, or null for the log's clock
    */
   record Row(String topic, Integer partition, Long micros, byte[] key, byte[] value)
       implements Serializable {

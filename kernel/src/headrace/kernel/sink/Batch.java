@@ -11,7 +11,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
 /**
- * A batch of a query: what a destination has to know to tell whether it has it already.
+ * A batch of a query, with what a destination needs to decide whether it already has it.
  *
  * @param checkpoint the id that Spark gave the checkpoint when it was made: a name would also fit
  *     another one in its place

@@ -17,10 +17,9 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
- * A batch whose rows are kept until all its tasks are done, and are then written by the driver in
- * one go. Only the rows that a task reports count, so a task may be tried as often as it likes. In
- * the driver's process large tasks keep theirs in a file; on a cluster they wait with the executor
- * ({@link TaskOutput}).
+ * A batch whose rows are buffered until all its tasks are done; then the driver writes them in one
+ * go. Only the rows of successful attempts of tasks count. In the driver's process large tasks
+ * buffer their rows in a file; on a cluster the rows wait at the executor ({@link TaskOutput}).
  */
 public abstract class BufferedBatch implements BatchWrite {
   private static final int IN_MEMORY = 16 << 20;
@@ -43,8 +42,8 @@ public abstract class BufferedBatch implements BatchWrite {
   }
 
   /**
-   * The rows in order of their partitions, and within these as they came; a row is valid until the
-   * next one.
+   * The rows in the order of their partitions, and within these in that of arrival; a row is valid
+   * until the next one.
    */
   public <E extends Exception> void forEach(List<Serializable> results, int fields, Taker<E> taker)
       throws E {
@@ -82,7 +81,7 @@ public abstract class BufferedBatch implements BatchWrite {
     return id;
   }
 
-  /** The batch is written, or given up. */
+  /** Deletes the buffers, once the batch is written or aborted. */
   public void drop() {
     kept.values().forEach(BufferedBatch::delete);
     kept.clear();
@@ -117,7 +116,7 @@ public abstract class BufferedBatch implements BatchWrite {
     private final Writers writers;
     private final Destinations here;
 
-    /** One of the two: a file of the driver's process, or what an executor leaves for it. */
+    /** One of the two: a file of the driver's process, or an executor's output for it. */
     private final DeferredFileOutputStream kept;
 
     private final TaskOutput left;

@@ -26,7 +26,7 @@ public final class Confirmed {
 
   /**
    * @param batch the last one whose mark was written there
-   * @param ends of topics, the offset behind the last record, by partition ("topic/0")
+   * @param ends for topics, the offset after the last record, by partition ("topic/0")
    */
   public record Last(long batch, Map<String, Long> ends) {}
 

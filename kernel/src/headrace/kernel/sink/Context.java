@@ -3,11 +3,11 @@ package headrace.kernel.sink;
 import java.util.List;
 
 /**
- * What every destination of a query has to know, whatever it is.
+ * What every destination of a query needs to know.
  *
  * @param sink the name under which the query's destinations are registered
  * @param index its place among them
- * @param mark as its mark is known there: one for each query of an application and place it writes
+ * @param mark the name of its mark there: one for each query of an application and place it writes
  *     to
  * @param schema of the rows, in Spark's JSON
  * @param key the columns by which rows replace each other; empty for rows that are only added

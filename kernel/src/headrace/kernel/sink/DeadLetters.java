@@ -19,9 +19,9 @@ import org.apache.spark.util.AccumulatorV2;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * What the tasks of a batch could not use. They tell where it is; its bytes are read again from the
- * log when the batch is committed, so that good records pay nothing for it. A record counts once,
- * however often a task that met it was run.
+ * The bad records of a batch. Tasks report their places; their bytes are read again from the log
+ * when the batch is committed, so that good records pay nothing. A record counts once, however
+ * often its task runs.
  */
 public final class DeadLetters extends AccumulatorV2<DeadLetter, Map<String, DeadLetter>> {
   private static final int LONGEST = 1000;
@@ -35,7 +35,7 @@ public final class DeadLetters extends AccumulatorV2<DeadLetter, Map<String, Dea
     return deadLetters;
   }
 
-  /** A condition that holds for rows without a cause, and remembers the others. */
+  /** A condition that holds for rows without a cause, and reports the others. */
   public static Column good(
       DeadLetters deadLetters,
       String operator,
@@ -50,8 +50,7 @@ public final class DeadLetters extends AccumulatorV2<DeadLetter, Map<String, Dea
             ExpressionUtils.expression(topic),
             ExpressionUtils.expression(partition),
             ExpressionUtils.expression(offset));
-    // Not deterministic: no filter may be moved before this one, or what it leaves out would not be
-    // remembered.
+    // Non-deterministic: a filter that was moved before this one would hide bad records.
     return ExpressionUtils.column(
         new Invoke(
             new Literal(deadLetters, new ObjectType(DeadLetters.class)),
@@ -79,17 +78,17 @@ public final class DeadLetters extends AccumulatorV2<DeadLetter, Map<String, Dea
     return false;
   }
 
-  /** A batch had so many rows that were too large for their topic. */
+  /** Notes how many rows of a batch were too large for their topic. */
   public void note(long batch, int oversized) {
     if (oversized > 0) this.oversized.put(batch, oversized);
   }
 
-  /** How many rows of a batch were too large for their topic; asked once. */
+  /** Returns and removes the number of a batch's rows that were too large for their topic. */
   public int oversized(long batch) {
     return Objects.requireNonNullElse(oversized.remove(batch), 0);
   }
 
-  /** What was told since this was last asked. */
+  /** Returns and removes what was reported so far. */
   public synchronized List<DeadLetter> take() {
     List<DeadLetter> taken = List.copyOf(deadLetters.values());
     deadLetters.clear();

@@ -7,35 +7,30 @@ import java.util.Map;
  * query.
  */
 public interface Destination extends AutoCloseable {
-  /** As errors name it. */
+  /** Its name in errors. */
   String name();
 
-  /** As the checkpoint knows it; the same for its whole life, wherever the destination moves. */
+  /** Its id in the checkpoint: the same for its whole life, even if it moves. */
   String id();
 
-  /**
-   * The whole of what is copied, restored or lost together, as errors name it: a file, a server.
-   */
+  /** What is copied, restored or lost as a whole, by its name in errors: a file, a server. */
   String place();
 
-  /** Whether what it has confirmed may be gone, and nobody should stop because of it. */
+  /** Whether losing what it has confirmed is no reason to stop: a cache. */
   default boolean forgetful() {
     return false;
   }
 
-  /**
-   * Sees to it that no earlier run can write any more, then says what was written last; null for
-   * nothing. Asked once.
-   */
+  /** Fences earlier runs, then returns the mark of the last batch written, or null. Called once. */
   Mark begin();
 
   /**
-   * Refuses a destination that has its mark and not what was written with it. Asked after {@link
-   * #begin}, of one that is known.
+   * Refuses a destination that has its mark, but not what was written with it. Called after {@link
+   * #begin}, if the checkpoint knows the destination.
    */
   default void check(Mark mark, Confirmed.Last last) {}
 
-  /** Of topics, the offset behind the last record that was confirmed, by partition. */
+  /** For topics, the offset after the last confirmed record, by partition. */
   default Map<String, Long> endOffsets() {
     return Map.of();
   }
@@ -49,10 +44,10 @@ public interface Destination extends AutoCloseable {
    */
   default void writeDeadLetters(Batch batch) {}
 
-  /** Lets go of the mark: the next batch is written, whichever it is. */
+  /** Deletes the mark, so that the next batch is written, whichever it is. */
   void forget();
 
-  /** Deletes the rows that are there; those of topics are deleted elsewhere. */
+  /** Deletes its rows; topics are deleted elsewhere. */
   void empty();
 
   @Override

@@ -16,11 +16,16 @@ import org.apache.spark.sql.classic.SparkSession;
  * The destinations of one run of a query, each written exactly once a batch.
  *
  * <pre>
- * begin:   for each destination: fence earlier runs, read its mark; refuse it if it does not fit the checkpoint or what it confirmed
- * open:    for each destination: if its mark covers the batch, skip it; else open a transaction, and let tasks write
- * commit:  for each open destination, one after the other: commit rows, dead letters and mark together
+ * begin:   for each destination: fence earlier runs, read its mark
+ *            refuse it if it does not fit the checkpoint or what it confirmed; for a cache: a note
+ * open:    check every mark against the batch before anything is written
+ *          for each destination: if its mark covers the batch: skip it
+ *            else: begin the batch there, and let tasks write
+ * commit:  check that no topic of the query was created again
+ *          for each destination, one after the other:
+ *            if it was skipped: nothing; else: commit rows, dead letters and mark together
  *          write what they confirmed to the checkpoint
- * abort:   abort the open ones
+ * abort:   abort the batches that were begun
  * </pre>
  *
  * <p>A batch that all destinations skip is still computed: state needs it. A crash between two
@@ -34,13 +39,13 @@ public final class Destinations {
   private final List<Destination> destinations;
   private final Mark[] marks;
 
-  /** In memory what the checkpoint knows after the batch at hand. */
+  /** What the checkpoint will hold after this batch. */
   private final Map<String, Confirmed.Last> now = new TreeMap<>();
 
   private Confirmed confirmed;
   private Batch batch;
 
-  /** By destination; null for one that has the batch. */
+  /** By destination; null for one that already has the batch. */
   private BatchWrite[] open;
 
   private Destinations(String name, List<Destination> destinations) {
@@ -50,15 +55,16 @@ public final class Destinations {
     this.open = new BatchWrite[destinations.size()];
   }
 
-  /** For a new run of a query; what an earlier one left is closed. */
+  /** Registers a new run of a query, and closes the destinations of an earlier one. */
   public static void register(String name, List<Destination> destinations) {
     unregister(name);
     KNOWN.put(name, new Destinations(name, destinations));
   }
 
   /**
-   * A destination by the name of its class, below this package: it has a constructor with a {@link
-   * Context} and {@link Options}. So a new kind of destination is one class, which nothing lists.
+   * Makes a destination by the name of its class, below this package, through its constructor with
+   * a {@link Context} and {@link Options}. So a new kind of destination is one class, which no list
+   * names.
    */
   public static Destination make(String java, Context context, Map<String, Object> options) {
     String name = Destinations.class.getPackageName() + "." + java;
@@ -81,10 +87,10 @@ public final class Destinations {
   }
 
   /**
-   * Those of its destinations that don't fit the checkpoint forget their marks, and the checkpoint
-   * what they have confirmed.
+   * Deletes the marks of the destinations that don't fit the checkpoint, and what the checkpoint
+   * holds of them.
    *
-   * @return the destinations that did
+   * @return the places of these destinations
    */
   public static List<String> repair(String name, String location, SparkSession spark) {
     Destinations all = named(name);
@@ -113,10 +119,10 @@ public final class Destinations {
     return repaired;
   }
 
-  /** All of its destinations forget what they have, and with {@code rows} delete it. */
+  /** Deletes the marks of all destinations, and with {@code rows} their rows. */
   public static void forget(String name, boolean rows) {
     for (Destination destination : named(name).destinations) {
-      // First, because it ends earlier runs, which could write on.
+      // First, because it fences earlier runs, which could still write.
       destination.forget();
       if (rows) destination.empty();
     }
@@ -124,15 +130,15 @@ public final class Destinations {
   }
 
   /**
-   * The dead letters alone, of a query whose rows another sink writes. A dead letter that comes
-   * again replaces itself.
+   * Writes only the dead letters, of a query whose rows another sink writes. A dead letter that is
+   * written again replaces itself.
    */
   public static void writeDeadLetters(String name, long number) {
     for (Destination destination : named(name).destinations)
       destination.writeDeadLetters(new Batch("", number, ""));
   }
 
-  /** Null in a process that is not the driver's. */
+  /** Null outside of the driver's process. */
   public static Destinations find(String name) {
     return KNOWN.get(name);
   }
@@ -148,11 +154,11 @@ public final class Destinations {
   }
 
   /**
-   * Reads every destination's mark, and refuses one that does not fit the checkpoint. Called before
+   * Reads every destination's mark, and refuses one that does not fit the checkpoint. Runs before
    * the query starts.
    *
    * @param location the checkpoint's
-   * @return what a person should know: the caches that have lost something
+   * @return notes for the user: the caches that have lost something
    */
   public static List<String> begin(String name, String location, SparkSession spark) {
     return named(name).compare(Confirmed.at(location, spark.sessionState().newHadoopConf()));
@@ -182,12 +188,12 @@ public final class Destinations {
     return notes;
   }
 
-  /** The writers for a batch; null for a destination that has it. */
+  /** The writers for a batch; null for a destination that already has it. */
   public TaskWriter.Factory[] open(Batch next) {
     if (confirmed == null) throw new SinkException("the sink '" + name + "' was not begun");
     batch = next;
     Point.PLANNED.reached(batch.number());
-    // All are asked before one is opened: a refusal leaves nothing behind.
+    // Every mark is checked before one batch is begun: a refusal leaves nothing behind.
     boolean[] has = new boolean[marks.length];
     for (int i = 0; i < marks.length; i++)
       has[i] = Mark.covers(marks[i], batch, destinations.get(i).name());
@@ -202,8 +208,8 @@ public final class Destinations {
   }
 
   /**
-   * One destination after the other: a crash between two leaves the first with the batch, and the
-   * replay passes it over.
+   * Commits one destination after the other: a crash between two leaves the first with the batch,
+   * and the replay skips it.
    */
   public void commit(long number, List<TaskResult> results) {
     if (batch.number() != number)

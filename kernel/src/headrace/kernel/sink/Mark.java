@@ -1,14 +1,12 @@
 package headrace.kernel.sink;
 
-/**
- * What a destination remembers, in the transaction of the rows themselves: the last batch it took.
- */
+/** What a destination stores in the transaction of the rows themselves: the last batch it wrote. */
 public record Mark(String checkpoint, long batch, String hash, long rows) {
   private static final String SEPARATOR = " ";
 
   /**
-   * Whether the destination that has this mark (null for none) has the batch too. Refuses one that
-   * does not go on from there.
+   * Whether the destination that has this mark (null for none) has the batch too. Refuses a batch
+   * that does not follow it.
    */
   static boolean covers(Mark mark, Batch batch, String destination) {
     if (mark == null) return false;

@@ -1,8 +1,8 @@
 package headrace.kernel.sink;
 
 /**
- * A checkpoint and what a destination remembers of it don't fit together: going on would lose rows
- * or write them twice.
+ * A checkpoint and a destination's mark don't fit together: to continue would lose rows or write
+ * them twice.
  */
 public final class MarkException extends RuntimeException {
   private final String kind;
@@ -36,14 +36,14 @@ public final class MarkException extends RuntimeException {
   }
 
   /**
-   * The destination has less than it has confirmed: an older copy was put in its place, or it lost
+   * The destination has less than it has confirmed: it was restored from an older copy, or lost
    * writes.
    */
   static MarkException lost(String destination, Mark mark, long confirmed) {
     return new MarkException("lost", destination, mark == null ? -1 : mark.batch(), confirmed);
   }
 
-  /** Its mark is there, and what was written with it is not; {@code what} says so. */
+  /** Its mark exists, but what was written with it does not; {@code what} is the message. */
   public static MarkException cut(String what, Mark mark) {
     return new MarkException("cut", what, mark.batch(), mark.batch());
   }

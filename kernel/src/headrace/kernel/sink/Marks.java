@@ -6,22 +6,22 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 
 /**
- * The marks of a SQL database: a row for each query. Each run of the query raises its epoch, and
- * every transaction of a run first holds the row and looks whether the epoch is still its own.
+ * The marks in a SQL database: a row for each query. Each run of the query raises its epoch, and
+ * every transaction of a run first locks the row and checks that the epoch is still its own.
  *
- * @param table where they are
- * @param hold what to say after a SELECT so that nobody else changes the row
+ * @param table their table
+ * @param hold the clause after a SELECT that locks the row
  */
 public record Marks(String table, String hold) {
   public record Begun(long epoch, Mark mark) {}
 
-  /** The columns, in the words of this database. */
+  /** The columns, with the types of this database. */
   public static String columns(String text, String number) {
     return "query %1$s PRIMARY KEY, checkpoint %1$s, batch %2$s, hash %1$s, rows %2$s, epoch %2$s NOT NULL DEFAULT 0"
         .formatted(text, number);
   }
 
-  /** Ends earlier runs. Waits for a transaction that has begun already. */
+  /** Fences earlier runs. Waits for a transaction that has begun already. */
   public Begun begin(Connection connection, String query) throws SQLException {
     String raise =
         "INSERT INTO "
@@ -63,7 +63,7 @@ public record Marks(String table, String hold) {
             + " now; this one has written nothing since");
   }
 
-  /** Ends earlier runs too. */
+  /** Also fences earlier runs. */
   public void forget(Connection connection, String query) throws SQLException {
     begin(connection, query);
     String clear =

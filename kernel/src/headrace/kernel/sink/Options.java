@@ -3,7 +3,7 @@ package headrace.kernel.sink;
 import java.util.List;
 import java.util.Map;
 
-/** What a sink says of its destination, passwords among it: never to be shown. */
+/** A sink's options for its destination, including passwords: never to be shown. */
 public final class Options {
   private final Map<String, Object> values;
 
@@ -11,7 +11,7 @@ public final class Options {
     this.values = values;
   }
 
-  /** Null if it is not given. */
+  /** Null if it is absent. */
   public String text(String name) {
     return (String) get(name, String.class);
   }

@@ -3,9 +3,9 @@ package headrace.kernel.sink;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * The moments between which a crash makes a difference. The system property headrace.crash names
- * one and a batch, "COMMITTED:3": there the process ends at once, as if killed. headrace.lose names
- * one where the answer to a request gets lost instead, once. Only tests set them.
+ * The steps of a commit between which a crash makes a difference. The system property
+ * headrace.crash names one and a batch, "COMMITTED:3": there the process halts, as if killed.
+ * headrace.lose names one where the answer to a request is lost instead, once. Only tests set them.
  */
 public enum Point {
   PLANNED,

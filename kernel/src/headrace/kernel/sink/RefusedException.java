@@ -1,15 +1,15 @@
 package headrace.kernel.sink;
 
 /**
- * What another try would not change: a table that does not fit, a value a database can't hold, a
- * run that was replaced.
+ * A failure that a retry would not change: a table that does not fit, a value a database can't
+ * hold, a run that was replaced.
  */
 public final class RefusedException extends RuntimeException {
   public RefusedException(String message) {
     super(message);
   }
 
-  /** Of what the message says all there is to say; for a log, where it came from. */
+  /** The message is complete; the cause is for a log. */
   public static RefusedException of(String message, Throwable from) {
     RefusedException exception = new RefusedException(message);
     exception.addSuppressed(from);

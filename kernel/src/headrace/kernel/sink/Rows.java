@@ -6,8 +6,8 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 
 /**
- * The columns of a row that comes to a sink: the record for topics, which of the query's outputs it
- * is, and the row for databases.
+ * The columns of a sink's row: the record for topics, which of the query's outputs it is, and the
+ * row for databases.
  */
 public final class Rows {
   private static final int KEY = 0, VALUE = 1, ROUTE = 2, DELETED = 3, ROW = 4, HEADERS = 5;
@@ -39,9 +39,7 @@ public final class Rows {
     return row.getInt(ROUTE);
   }
 
-  /**
-   * Whether it is a row of the query itself; the others, of what came too late, go to topics only.
-   */
+  /** Whether it is a row of the query itself; late rows go to topics only. */
   public static boolean own(InternalRow row) {
     return row.getInt(ROUTE) == 0;
   }

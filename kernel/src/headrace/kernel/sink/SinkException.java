@@ -1,8 +1,8 @@
 package headrace.kernel.sink;
 
 /**
- * A batch that can't be written now. It is tried again by a new run of the query, which first looks
- * what was written.
+ * A batch that can't be written now. A new run of the query retries it, after it has read what was
+ * written.
  */
 public final class SinkException extends RuntimeException {
   public SinkException(String message, Throwable cause) {
@@ -13,7 +13,7 @@ public final class SinkException extends RuntimeException {
     super(message);
   }
 
-  /** Of what the message says all there is to say; for a log, where it came from. */
+  /** The message is complete; the cause is for a log. */
   public static SinkException of(String message, Throwable from) {
     SinkException exception = new SinkException(message);
     exception.addSuppressed(from);

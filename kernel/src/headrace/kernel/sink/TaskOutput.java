@@ -21,9 +21,9 @@ import scala.Option;
 import scala.reflect.ClassTag$;
 
 /**
- * What a task on an executor leaves for the driver. A little travels with the task's result. More
- * is stored piece by piece on the executor's disk, in Spark's block store, and the driver fetches
- * one piece at a time: neither ever holds a whole batch in memory, however large it is.
+ * A task's output from an executor to the driver. A little travels with the task's result. More is
+ * stored in pieces on the executor's disk, in Spark's block store, and the driver fetches one piece
+ * at a time: neither ever holds a whole batch in memory, however large it is.
  */
 public final class TaskOutput extends OutputStream {
   private static final int PIECE = 4 << 20, IN_RESULT = 256 << 10;
@@ -81,10 +81,7 @@ public final class TaskOutput extends OutputStream {
     for (BlockId id : pieces) SparkEnv.get().blockManager().removeBlock(id, true);
   }
 
-  /**
-   * How the driver gets at what a task wrote: pieces to fetch, and what came with the result
-   * itself.
-   */
+  /** A task's output as the driver reads it: pieces to fetch, and what came with the result. */
   public record Stored(List<BlockId> pieces, byte[] rest) implements Serializable {
     /**
      * All of it, once: a piece is fetched when the one before it is read, and removed from the
@@ -120,7 +117,7 @@ public final class TaskOutput extends OutputStream {
       return found.get().toInputStream(true);
     }
 
-    /** The batch was given up. */
+    /** After an abort: removes the pieces. */
     void drop() {
       for (BlockId id : pieces) SparkEnv.get().blockManager().master().removeBlock(id);
     }

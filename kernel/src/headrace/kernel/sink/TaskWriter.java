@@ -7,12 +7,12 @@ import org.apache.spark.sql.catalyst.InternalRow;
 public interface TaskWriter {
   void write(InternalRow row);
 
-  /** All rows are on their way. {@link BatchWrite#commit} gets what this returns. */
+  /** After the last row. The result is passed to {@link BatchWrite#commit}. */
   Serializable finish();
 
   void abort();
 
-  /** Travels to the tasks, and makes each its writer. */
+  /** Serialized to the tasks; makes the writer of each. */
   interface Factory extends Serializable {
     TaskWriter open(int partition);
   }

@@ -5,10 +5,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.unsafe.Platform;
 
-/**
- * The events that came with a batch, in the order of their times. Their rows stay where they are,
- * in the batch's blocks.
- */
+/** The events of a batch, in the order of their times. Their rows stay in the batch's blocks. */
 final class Arrivals {
   private List<byte[]> blocks = List.of();
   private long[] times = new long[256];
@@ -20,7 +17,10 @@ final class Arrivals {
   private long[] sparePlaces = new long[0];
   private int size;
 
-  /** Those later than a time, and than what was closed when they came; says how many are not. */
+  /**
+   * Reads the events after a time and after the watermark of their arrival; returns how many are
+   * not.
+   */
   int read(List<byte[]> from, long after) {
     blocks = from;
     size = 0;
@@ -73,7 +73,7 @@ final class Arrivals {
     to.add(times[event], block, at, Platform.getInt(block, Platform.BYTE_ARRAY_OFFSET + at - 4));
   }
 
-  /** Of what was read nothing is held any longer. */
+  /** Releases the batch's blocks. */
   void clear() {
     blocks = List.of();
     size = 0;
@@ -87,7 +87,7 @@ final class Arrivals {
     sort(0, size);
   }
 
-  /** Merges halves, but where they are in order already: blocks come in order, or nearly. */
+  /** Merge sort that skips halves in order: blocks arrive sorted, or nearly. */
   private void sort(int from, int to) {
     if (to - from < 2) return;
     int middle = (from + to) >>> 1;

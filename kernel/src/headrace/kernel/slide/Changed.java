@@ -15,7 +15,7 @@ final class Changed {
     this.size = size;
   }
 
-  /** The window that ends here, where so many events enter and leave. */
+  /** Whether the batch changes the window that ends here, where so many events enter and leave. */
   boolean at(long end, int enter, int leave) {
     int before = left;
     entered = arrivals.notBefore(end + 1, entered);
@@ -23,7 +23,7 @@ final class Changed {
     return entered > left || (enter == 0 && leave == left - before);
   }
 
-  /** No window that ends later is changed. */
+  /** The end of the last window that can be changed. */
   long last() {
     return arrivals.size() == 0 ? Long.MIN_VALUE : arrivals.newest() + size;
   }

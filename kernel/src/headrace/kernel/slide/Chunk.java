@@ -7,8 +7,8 @@ import org.apache.spark.unsafe.Platform;
 
 /**
  * Some events that follow each other in time. As bytes: the number of the chunk that follows (4),
- * then of each event its time (8) and its row, length (4) first. The number of the one that follows
- * is fixed before there is one, so that a chunk is not written again for it.
+ * then of each event its time (8) and its row, length (4) first. The number of the next chunk is
+ * fixed before that exists, so that a chunk need not be written again for it.
  */
 final class Chunk {
   static final int HEAD = 4;
@@ -30,7 +30,7 @@ final class Chunk {
     this.number = number;
   }
 
-  /** One without events. */
+  /** A chunk without events. */
   static Chunk empty(int number, int next) {
     Chunk chunk = new Chunk(number);
     chunk.next = next;
@@ -38,7 +38,7 @@ final class Chunk {
     return chunk;
   }
 
-  /** One that was stored, and is not read before it is needed. */
+  /** A stored chunk, read when it is needed. */
   static Chunk stored(int number, long first, int count) {
     Chunk chunk = new Chunk(number);
     chunk.first = first;
@@ -47,7 +47,7 @@ final class Chunk {
     return chunk;
   }
 
-  /** One with other events, in the place of this one or behind it. */
+  /** A chunk with other events, in the place of this one or after it. */
   Chunk with(int number, int next, ChunkBuilder events) {
     Chunk chunk = new Chunk(number);
     chunk.next = next;
@@ -98,7 +98,7 @@ final class Chunk {
     return bytes != null;
   }
 
-  /** How far the events reach; places of events are counted from 0. */
+  /** The size of the events in bytes; the places of events start at 0. */
   int size() {
     return bytes.length - HEAD;
   }

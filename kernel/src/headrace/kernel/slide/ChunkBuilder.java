@@ -3,7 +3,7 @@ package headrace.kernel.slide;
 import java.util.Arrays;
 import org.apache.spark.unsafe.Platform;
 
-/** Writes the bytes of a {@link Chunk}, again and again. */
+/** Writes the bytes of {@link Chunk}s; reusable. */
 final class ChunkBuilder {
   private static final long START = Platform.BYTE_ARRAY_OFFSET;
 

@@ -12,11 +12,11 @@ import org.apache.spark.sql.streaming.MapState;
 
 /**
  * The events of a key in the order of their times, from the oldest in the window to the newest that
- * waits. They lie in chunks, each of which knows the next; two cursors walk over them, one for
- * events that enter the window, one for those that leave it.
+ * waits. They are stored in chunks, each of which knows the next; two cursors walk over them, one
+ * for events that enter the window, one for those that leave it.
  *
- * <p>The header knows where the cursors are, and the chunks in front of the entering one, because
- * events come between theirs. Of all others none is read before a cursor is there.
+ * <p>The header holds the positions of the cursors, and the chunks from the entering cursor on,
+ * because new events are inserted there. Every other chunk is read when a cursor reaches it.
  */
 final class Events {
   /** How many events a chunk has at most. */
@@ -89,7 +89,7 @@ final class Events {
     return newest;
   }
 
-  /** Events that are later than all that have entered. */
+  /** Adds events that are later than all that have entered. */
   void add(Arrivals arrivals) {
     int from = 0;
     for (int i = 0; i < waiting.size() && from < arrivals.size(); i++) {
@@ -108,15 +108,14 @@ final class Events {
     leaving.settle();
   }
 
-  /** Up to where events belong to this chunk. */
+  /** Events before this time belong to the chunk. */
   private long bound(int i) {
     if (i + 1 < waiting.size()) return waiting.get(i + 1).first();
     return waiting.get(i).count() < FEW ? Long.MAX_VALUE : newest;
   }
 
   /**
-   * Puts events between those of a chunk; says of how many chunks they then are, all but the first
-   * of them new.
+   * Inserts events into a chunk, which is divided if it is too large; returns the number of chunks.
    */
   private int merge(int index, Arrivals arrivals, int from, int to) {
     Chunk old = waiting.remove(index).loaded(map);
@@ -170,8 +169,8 @@ final class Events {
   }
 
   /**
-   * What left for good is removed, what came is stored. From here on the cursors only look ahead,
-   * and {@link #back} brings them back.
+   * Removes the chunks that have left, stores the new ones, and marks the cursors: {@link #back}
+   * returns to the marks.
    */
   void store() {
     while (oldest != leaving.number) {
@@ -187,7 +186,10 @@ final class Events {
     leaving.mark();
   }
 
-  /** Undoes in the group what the way ahead did: what left comes before what entered goes. */
+  /**
+   * Undoes the changes of the group since the marks: events that left are added before those that
+   * entered are retracted.
+   */
   void back(Group group) {
     leaving.back(group, 1);
     entering.back(group, -1);

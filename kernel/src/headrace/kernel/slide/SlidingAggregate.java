@@ -23,23 +23,29 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Windows of one size that slide with the events: a window ends at each time at which an event
- * enters or leaves, and holds the events of {@code (end - size, end]}. The row of an event holds
+ * enters or leaves, and holds the events in {@code (end - size, end]}. The row of an event holds
  * the arguments of the aggregates.
  *
  * <pre>
- * state: slide, the watermark, the timer, positions in the events, the accumulators as of the watermark ({@link Group})
- *        events, the events in order of time, in chunks ({@link Events}); values0 ..., values of accumulators
+ * state: slide, the watermark, the timer, positions in the events,
+ *        the accumulators as of the watermark ({@link Group})
+ *        events, in the order of their times, in chunks ({@link Events})
+ *        values0 ..., maps of accumulators
  *
- * add the events of the batch; count those before the watermark as late
+ * drop events that are not after the watermark of their arrival; count them as late
+ * add the other events of the batch
  * sweep(to the watermark): for each time at which an event enters or leaves, in order:
- *   add what enters to the accumulators, retract what leaves
- *   if the window is final, changed by the batch, or new: emit it
- * store the state; set a timer for the next end
- * if updates are emitted: sweep on to the last window that the batch changes, then go back to the watermark
+ *   add the events that enter to the accumulators, retract those that leave
+ *   emit the window if it ends after the newest event of earlier batches, if the batch
+ *     changes it, or if final windows are emitted and this sweep is the one to the watermark
+ * store the state; set a timer for the next end; without one, clear the state
+ * if updates are emitted: sweep on, up to the last window that the batch changes, but not past
+ *   the newest event; then go back to the watermark
  * </pre>
  *
  * <p>Up to the watermark, each event is added once and retracted once. Windows after it are not
- * final: their sweep is repeated for each batch, from the accumulators as of the watermark.
+ * final: each batch repeats their sweep, from the accumulators as of the watermark. Accumulators
+ * without maps are stored before that sweep, so they need not go back.
  */
 final class SlidingAggregate extends Operator {
   private static final byte FORMAT = 1;
@@ -87,7 +93,7 @@ final class SlidingAggregate extends Operator {
         slide(Key.row(key), List.of(), times, expired.getExpiryTimeInMs()));
   }
 
-  /** {@code expired}: a timer that Spark deletes itself. */
+  /** {@code expired}: the timer that fired, which Spark itself deletes. */
   private Iterator<byte[]> slide(byte[] key, List<byte[]> blocks, TimerValues times, long expired) {
     byte[] kept = state.get();
     read(kept);
@@ -102,7 +108,7 @@ final class SlidingAggregate extends Operator {
     events.store();
     wake(next());
     boolean ahead = emit != EmitMode.FINAL && arrivals.size() > 0;
-    // Aggregates without maps are kept before they go ahead, so there is no way back to go.
+    // Accumulators without maps are stored before the sweep ahead, so they need not go back.
     if (!maps) keep(kept);
     if (ahead) {
       sweep(
@@ -124,8 +130,8 @@ final class SlidingAggregate extends Operator {
   }
 
   /**
-   * Goes on up to a time; all windows that end not after {@code emitted} have been emitted before,
-   * as they were then.
+   * Sweeps up to a time. Windows that end at {@code emitted} or before have been emitted already,
+   * as of then.
    */
   private void sweep(long to, long emitted, Changed changed, boolean last) {
     boolean all = last && emit != EmitMode.UPDATES;
@@ -139,7 +145,7 @@ final class SlidingAggregate extends Operator {
     }
   }
 
-  /** Sees to it that the key is called when the watermark reaches a time. */
+  /** Sets the timer to the time at which the watermark must wake the key. */
   private void wake(long time) {
     long millis = time == Events.NONE ? NO_TIMER : -Math.floorDiv(-time, 1000L);
     if (millis == timer) return;
@@ -166,7 +172,7 @@ final class SlidingAggregate extends Operator {
     }
   }
 
-  /** Nothing is kept of a key whose events are all gone, which has no time to wake up at. */
+  /** A key without a timer has no events left: its state is cleared. */
   private void keep(byte[] before) {
     if (timer != NO_TIMER) state.update(write());
     else if (before != null) state.clear();

@@ -9,8 +9,8 @@ import org.apache.spark.sql.kafka010.KafkaBatchInputPartition;
 import org.apache.spark.sql.kafka010.KafkaOffsetRange;
 
 /**
- * Offsets that a query passes over, because their records were deleted before it has read them and
- * someone has accepted that.
+ * Offsets that a query skips, because their records were deleted before it read them and the user
+ * accepted the loss.
  */
 public final class Gaps {
   private record Gap(String topic, int partition, long begin, long end) {
@@ -39,7 +39,7 @@ public final class Gaps {
     KNOWN.remove(query);
   }
 
-  /** What is left to read of a stretch in the query that this thread plans. */
+  /** A range without its gaps, in the query that this thread plans. */
   static KafkaBatchInputPartition after(KafkaBatchInputPartition stretch, SparkContext context) {
     String query = context.getLocalProperty("sql.streaming.queryId");
     for (Gap gap : query == null ? List.<Gap>of() : KNOWN.getOrDefault(query, List.of())) {

@@ -7,7 +7,10 @@ import org.apache.spark.sql.execution.datasources.v2.MicroBatchScanExec;
 import org.apache.spark.sql.kafka010.KafkaMicroBatchStream;
 import scala.runtime.AbstractPartialFunction;
 
-/** Has topics read by {@link TopicReader}. Not in real-time mode, whose scan is another one. */
+/**
+ * Plans the reading of topics by {@link TopicReader}. Real-time mode has a scan of its own, which
+ * stays.
+ */
 public final class Reading extends ColumnarRule {
   @Override
   public Rule<SparkPlan> preColumnarTransitions() {

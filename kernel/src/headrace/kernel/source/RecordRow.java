@@ -6,8 +6,8 @@ import org.apache.spark.sql.kafka010.KafkaExceptions;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A record as a row with the columns of Spark's Kafka source (but headers), without a copy. The
- * same object stands for record after record.
+ * A record as a row with the columns of Spark's Kafka source (except headers), without a copy. The
+ * row is reused for each record.
  */
 final class RecordRow extends GenericInternalRow {
   private static final int KEY = 0,
@@ -61,7 +61,7 @@ final class RecordRow extends GenericInternalRow {
   }
 
   /**
-   * Spark's error, if a producer has set a time beyond what Spark knows, such as one in
+   * Throws Spark's error if a producer has set a timestamp out of Spark's range, such as one in
    * nanoseconds.
    */
   private long micros() {

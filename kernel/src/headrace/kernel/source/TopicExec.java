@@ -22,13 +22,13 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag$;
 
 /**
- * The records of a micro-batch, read by {@link TopicReader}. What is to be read is said by Spark's
- * scan below, which also has the count.
+ * The records of a micro-batch, read by {@link TopicReader}. Spark's scan below plans the ranges,
+ * and its metrics count the records.
  */
 public final class TopicExec extends SparkPlan {
   private final MicroBatchScanExec scan;
 
-  /** Public, and of what the product has: Spark copies a plan by calling it. */
+  /** Public, with the product's elements as parameters: Spark copies a plan through it. */
   public TopicExec(MicroBatchScanExec scan) {
     this.scan = scan;
   }
@@ -125,10 +125,7 @@ public final class TopicExec extends SparkPlan {
     return other instanceof TopicExec;
   }
 
-  /**
-   * As Spark's scan has it: what is read and shuffled in the same way in two places of a plan is
-   * read once.
-   */
+  /** Equal if the scans are: then Spark reads and shuffles once what two places of a plan share. */
   @Override
   public boolean equals(Object other) {
     return other instanceof TopicExec that && scan.equals(that.scan);

@@ -15,14 +15,14 @@ import org.apache.kafka.clients.admin.TopicDescription;
  * compared with the program.
  *
  * <p>A topic that is deleted and created again has the same name and another id, and its offsets
- * mean other records. Ids are never used twice: a topic that has its id when a batch is done had it
- * while the batch was planned and read. So a batch is written only after the ids have been
+ * refer to other records. Ids are never reused: a topic that has its id when a batch is done had it
+ * while the batch was planned and read. So a batch is committed only after the ids have been
  * compared.
  */
 public final class TopicIds implements AutoCloseable {
   /**
-   * The local property of a query that is compared when a batch is planned, because no sink of ours
-   * compares it when it is done.
+   * The local property of a query whose ids are compared when a batch is planned, because its sink
+   * is Spark's and compares nothing at the commit.
    */
   public static final String PLANNED = "headrace.topics.planned";
 
@@ -52,7 +52,7 @@ public final class TopicIds implements AutoCloseable {
     if (before != null) before.close();
   }
 
-  /** Raises, if a topic of the query is another one by now. */
+  /** Throws if a topic of the query has been created again. */
   public static void check(String query) {
     TopicIds expected = KNOWN.get(query);
     if (expected != null) expected.check();

@@ -23,12 +23,14 @@ import scala.collection.AbstractIterator;
  * Reads a range of offsets of a topic's partition.
  *
  * <pre>
- * take a consumer from Spark's pool; begin with the records its last poll left over
+ * take a consumer from Spark's pool; if its last poll left records over from next on: start there
  * while next &lt; until:
- *   if records are polled: emit the next one, unless its offset is past the range
- *   else if the consumer's position is past next: next = position; what lies between is compacted, rolled back, or a marker
+ *   if records are polled: emit the next one; if its offset is past the range: stop
+ *   else if the consumer's position is past next: next = position
+ *     (the offsets between were compacted or rolled back, or are markers)
  *   else: poll, for at most a second
- *     if that makes no progress, or the offset is out of range: Spark's reader reads the rest, and raises its errors
+ *     if that makes no progress, or the offset is out of range:
+ *       Spark's reader reads the rest, and raises its errors
  * at the end: leave records past the range, and the position, to the next reader of this consumer
  * </pre>
  *
@@ -39,8 +41,8 @@ import scala.collection.AbstractIterator;
  */
 final class TopicReader extends AbstractIterator<InternalRow> {
   /**
-   * What came with the last poll and was not of the batch: the next batch of the same consumer
-   * begins with it.
+   * Records of the last poll that are past the range: the next reader of the consumer begins with
+   * them.
    */
   private static final Map<InternalKafkaConsumer, Rest> RESTS =
       Collections.synchronizedMap(new WeakHashMap<>());
@@ -64,13 +66,13 @@ final class TopicReader extends AbstractIterator<InternalRow> {
   private long count = 0;
   private List<ConsumerRecord<byte[], byte[]>> polled = List.of();
 
-  /** Of those, the next. */
+  /** The next of these. */
   private int at = 0;
 
-  /** The offset from which on records are wanted. */
+  /** The offset of the next record to emit. */
   private long next;
 
-  /** The consumer, and the offset from which on it will fetch. */
+  /** The consumer, and the offset from which it will fetch. */
   private InternalKafkaConsumer consumer;
 
   private long position = UNKNOWN;
@@ -131,19 +133,19 @@ final class TopicReader extends AbstractIterator<InternalRow> {
     return row;
   }
 
-  /** How many records it has given. */
+  /** The number of records emitted. */
   long count() {
     return count;
   }
 
-  /** Kafka's consumer must not be interrupted: it may not come back (KAFKA-1894). */
+  /** Kafka's consumer must not be interrupted: it may hang (KAFKA-1894). */
   private boolean uninterrupted() {
     task.killTaskIfInterrupted();
     if (!(Thread.currentThread() instanceof UninterruptibleThread thread)) return poll();
     return thread.runUninterruptibly(this::poll);
   }
 
-  /** Whether it got on. If not, nothing is known of the consumer's position any more. */
+  /** Whether it made progress. If not, the consumer's position is unknown. */
   private boolean poll() {
     InternalKafkaConsumer ours = consumer;
     long known = position;
@@ -170,7 +172,7 @@ final class TopicReader extends AbstractIterator<InternalRow> {
     }
   }
 
-  /** When there is no more, or when the task ends before that. */
+  /** At the end of the range, or when the task ends before that. */
   void close() {
     if (closed) return;
     closed = true;

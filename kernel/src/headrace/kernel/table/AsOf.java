@@ -22,19 +22,21 @@ import scala.jdk.javaapi.CollectionConverters;
  * <pre>
  * state: versions, the key's rows by time ({@link History}); waiting, blocks of events
  *
- * for each change: add it to versions
- * for each event, those that wait first:
- *   if its time is before the watermark: row = versions at its time; if there is a row, or outer: emit the event with it
+ * add the changes of the batch to versions
+ * for each event of the batch; if there were changes, for each waiting event first:
+ *   if its time is before the watermark:
+ *     row = versions at its time; if there is a row, or outer: emit the event with it
  *   else: it waits; set a timer for the first that does
- * forget versions that were replaced more than history before the watermark
+ * if there were changes: drop versions that were replaced history or longer before the watermark
+ * timer: the same for all waiting events
  * </pre>
  *
  * <p>Once the watermark has passed an event's time, every change that the event can see has
- * arrived, and the order of arrival makes no difference. Events that wait are joined before
- * versions are forgotten, since the watermark may jump past both.
+ * arrived, and the order of arrival makes no difference. Waiting events are joined before versions
+ * are dropped, since the watermark may jump past both. A key with a null has no versions.
  */
 final class AsOf extends Operator {
-  /** Of what waits; 1 was another layout of blocks. */
+  /** Of the waiting events; 1 was another layout of blocks. */
   private static final byte FORMAT = 2;
 
   private final boolean outer;
@@ -45,9 +47,9 @@ final class AsOf extends Operator {
   private transient ListState<byte[]> waiting;
 
   /**
-   * With {@code counting}, changes without a key are counted; else they are groups of their own,
-   * which no event is in. With {@code computed}, the changes come in the order of their times
-   * ({@link Timeline}), and each holds from its own on.
+   * With {@code counting}, changes without a key are counted; otherwise they belong to groups that
+   * no event joins. With {@code computed}, changes arrive in the order of their times ({@link
+   * Timeline}), and each is valid from its own time on.
    */
   AsOf(boolean outer, long history, boolean counting, boolean computed) {
     this.outer = outer;
@@ -76,8 +78,8 @@ final class AsOf extends Operator {
       if (computed) known.follow(change);
       else known.add(change);
     }
-    // What waits goes first: the watermark may have come so far that the versions it needs are
-    // about to be forgotten.
+    // Waiting events first: the watermark may have moved so far that the versions they need are
+    // dropped below.
     List<byte[]> events = waiting();
     events.addAll(input.left());
     BlockBuilder out = release(events, known, watermark);
@@ -106,7 +108,7 @@ final class AsOf extends Operator {
     return blocks;
   }
 
-  /** Joins the events whose time has come; the others keep waiting. */
+  /** Joins the events before the watermark; the others wait. */
   private BlockBuilder release(List<byte[]> blocks, History known, long watermark) {
     BlockBuilder out = new BlockBuilder(1024);
     BlockBuilder later = new BlockBuilder(1024);

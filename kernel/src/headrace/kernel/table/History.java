@@ -10,11 +10,12 @@ import org.apache.spark.unsafe.Platform;
  * The versions of a row by the time from which each is valid.
  *
  * <pre>
- * add:        insert by time, version, sequence; an equal version replaces
- * follow:     append; a time before the last one counts as the last one
+ * add:        insert by time, version, sequence; an equal version is replaced
+ * follow:     append; at or before the last time: replace the last version, at its time
  * at(t):      the last version with time &lt;= t
  * takeBefore: remove and return the versions before t; of several at one time, the newest
- * forget(t):  drop versions that were replaced at or before t; drop a delete if only that is left
+ * forget(t):  drop versions that were replaced at or before t; drop a delete at or before t
+ *             if it is all that is left
  * </pre>
  *
  * <p>Format of the state: format, then time, version, sequence and the row (length first, -1 for
@@ -24,7 +25,7 @@ final class History {
   private static final byte FORMAT = 1;
   private static final long START = Platform.BYTE_ARRAY_OFFSET;
 
-  /** A row that is null was deleted, or is not there yet. */
+  /** If the row is null, it was deleted, or does not exist yet. */
   record Version(long time, long version, long sequence, byte[] row)
       implements Comparable<Version> {
     static final Version NONE = new Version(Long.MIN_VALUE, Block.NO_VERSION, 0, null);
@@ -36,7 +37,7 @@ final class History {
     @Override
     public int compareTo(Version other) {
       if (time != other.time) return Long.compare(time, other.time);
-      // A delete has no version: among changes of the same moment the log decides.
+      // A delete has no version: among changes of the same time, the order of the log decides.
       if (version != other.version
           && version != Block.NO_VERSION
           && other.version != Block.NO_VERSION) {
@@ -97,7 +98,7 @@ final class History {
     else versions.add(at, added);
   }
 
-  /** What comes after all that is known: late, it holds from the last known time on. */
+  /** Appends a change that follows all others; a late one is valid from the last time on. */
   void follow(Change change) {
     int last = versions.size() - 1;
     long time = last < 0 ? change.time() : Math.max(change.time(), versions.get(last).time);
@@ -110,7 +111,7 @@ final class History {
     return versions.get(0).time;
   }
 
-  /** The versions before this time, of those of one time the newest. They are no longer here. */
+  /** Removes and returns the versions before this time; of several at one time, the newest. */
   List<Version> takeBefore(long time) {
     int end = 0;
     List<Version> taken = new ArrayList<>();
@@ -131,7 +132,7 @@ final class History {
     return Version.NONE;
   }
 
-  /** What was replaced before this time is forgotten; what was valid at it stays. */
+  /** Drops the versions that were replaced by this time; the one that is valid at it stays. */
   void forget(long before) {
     int keep = 0;
     while (keep + 1 < versions.size() && versions.get(keep + 1).time <= before) keep++;

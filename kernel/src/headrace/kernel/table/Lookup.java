@@ -21,12 +21,12 @@ import org.apache.spark.sql.streaming.ValueState;
  *
  * rows = [newest]
  * for each change of the batch, in the order of the log:
- *   if versioned and newest has a later version: count it as stale
- *   else: append its row to rows, with its time of arrival
+ *   if versioned and the last of rows has a later version: count it as stale
+ *   else: append its row to rows, with its time of arrival, at least that of the one before
  * for each event:
  *   row = the last of rows that arrived no later than the event
  *   if there is a row, or outer: emit the event with it
- * newest = the last of rows
+ * newest = the last of rows; if it is a delete: keep its version if remember, else clear the state
  * </pre>
  */
 final class Lookup extends Operator {
@@ -64,7 +64,7 @@ final class Lookup extends Operator {
     int known = 0;
     for (Change change : changes) {
       if (versioned && rows[known].refuses(change)) continue;
-      // What was appended later arrived later, whatever its clock says.
+      // A later offset arrived later, whatever its timestamp.
       from[known] = known == 0 ? change.time() : Math.max(from[known - 1], change.time());
       rows[known + 1] = rows[known].with(change);
       known++;
@@ -74,7 +74,7 @@ final class Lookup extends Operator {
         joined(input.left(), Arrays.copyOf(from, known), rows), STALE, changes.size() - known);
   }
 
-  /** Row i + 1 is the one from time i on. */
+  /** From time i on, row i + 1 is valid. */
   private Iterator<byte[]> joined(List<byte[]> events, long[] from, StoredRow[] rows) {
     Iterator<byte[]> blocks = events.iterator();
     return new Iterator<>() {
@@ -82,10 +82,7 @@ final class Lookup extends Operator {
       private int at = 0;
       private byte[] next = advance();
 
-      /**
-       * No more than is enough at a time: what is small is still in the processor's cache when it
-       * is read.
-       */
+      /** Blocks of limited size: a small one is still in the processor's cache when it is read. */
       private byte[] advance() {
         out.clear();
         while (out.size() < ENOUGH) {
@@ -124,8 +121,8 @@ final class Lookup extends Operator {
   }
 
   /**
-   * How many of the times, which are in order, are not after this one. Most often as many as for
-   * the event before, or one more.
+   * How many of the sorted times are not after this one: mostly as many as for the previous event,
+   * or one more.
    */
   private static int upTo(long[] times, long time, int last) {
     int low = 0;

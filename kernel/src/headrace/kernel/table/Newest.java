@@ -9,22 +9,22 @@ import org.apache.spark.sql.streaming.TimerValues;
 import org.apache.spark.sql.streaming.ValueState;
 
 /**
- * Upserts and deletes -> changes that know the row before them.
+ * Upserts and deletes -> changes with the row before.
  *
  * <pre>
  * state: newest, the newest row of the key with its version ({@link StoredRow})
  *
  * for each upsert or delete, in the order of the log:
  *   if newest has a later version: count it as stale
- *   else: newest = its row; step RECORD: emit the change from the previous row
+ *   else: newest = its row; step RECORD: emit the change from the previous row, if the row differs
  * at the end of the batch:
  *   step BATCH: emit the change from the row before the batch, if the row or its time differs
- *   deleted rows: keep the version if remember, else clear the state
+ *   if newest is a delete: keep its version if remember, else clear the state
  * </pre>
  *
  * <p>With {@code remember}, an older row that arrives after a delete is still refused. Without it,
- * versions are the order of the log, where nothing older can follow. Rows whose key is null are
- * counted and dropped, unless {@code nullKeys}.
+ * versions follow the order of the log, where no older one can arrive later. Rows whose key is null
+ * are counted and dropped, unless {@code nullKeys}.
  */
 final class Newest extends Operator {
   private final boolean remember;

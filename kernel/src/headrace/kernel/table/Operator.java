@@ -19,30 +19,27 @@ import scala.Tuple2;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * A stateful operator: blocks of one key in, blocks out. What it keeps begins with a format number
- * (docs in ARCHITECTURE.md).
+ * A stateful operator: blocks of one key in, blocks out. Its state begins with a format number (see
+ * ARCHITECTURE.md).
  */
 public abstract class Operator extends StatefulProcessor<byte[], Tuple2<byte[], byte[]>, byte[]> {
-  /** The side of changes that are given on. */
+  /** The side of changes that are emitted. */
   public static final byte OUT = 0;
 
   /**
-   * A block that begins with one of these only says how many changes were left out: out of date, or
-   * without a key.
+   * A block that begins with one of these holds a count of dropped changes: out of date, or without
+   * a key.
    */
   protected static final byte STALE = (byte) Block.NO_CHANGES;
 
   static final byte NO_KEY = (byte) (Block.NO_CHANGES + 1);
 
-  /** Likewise: how many windows events came too late for. */
+  /** Likewise: how many windows were closed to late events. */
   public static final byte LATE = (byte) (Block.NO_CHANGES + 2);
 
   public static final int ENOUGH = 1 << 16;
 
-  /**
-   * The blocks of a batch, by side. An operator that reads none of a side's blocks twice can let go
-   * of them as it goes.
-   */
+  /** The blocks of a batch, by side. An operator may clear a side that it does not read again. */
   public record Input(List<byte[]> left, List<byte[]> right) {
     static Input of(scala.collection.Iterator<Tuple2<byte[], byte[]>> rows) {
       Input input = new Input(new ArrayList<>(), new ArrayList<>());

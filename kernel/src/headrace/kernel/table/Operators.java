@@ -16,7 +16,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The door to the operators. Each takes blocks (see {@link Gather}) and gives blocks (for {@link
+ * The door to the operators. Each reads blocks (from {@link Gather}) and emits blocks (for {@link
  * Scatter}).
  */
 public final class Operators {
@@ -85,7 +85,7 @@ public final class Operators {
     return run(blocks, new Settle(StepSize.valueOf(steps)), TimeMode.None(), mode);
   }
 
-  /** {@code whole}: over all rows of a table, which is a group even without any. */
+  /** {@code whole}: over all rows of a table, a group that exists even without rows. */
   public static Dataset<Row> aggregate(
       Dataset<Row> blocks, Split split, boolean whole, String steps, OutputMode mode) {
     return run(

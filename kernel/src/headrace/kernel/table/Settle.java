@@ -13,10 +13,10 @@ import org.apache.spark.sql.streaming.ValueState;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Changes of a row that arrive from several keys of a join -> one change.
+ * Changes of one row from several keys of a join -> one change.
  *
  * <pre>
- * state: rows, each with a count; whether the first is the one emitted
+ * state: rows, each with a count, and whether the first of them is the one emitted
  *
  * for each step:
  *   for each change: count[before] -= 1, count[after] += 1
@@ -26,8 +26,8 @@ import org.apache.spark.unsafe.Platform;
  * </pre>
  *
  * <p>When a row moves from one key of a join to another, one task deletes the old row and another
- * inserts the new one, in no known order. Once all changes of a step are counted, the row with a
- * positive count is the current one.
+ * inserts the new one, and either may arrive first. Once all changes of a step are counted, the row
+ * with a positive count is the current one.
  */
 final class Settle extends Operator {
   private final StepSize steps;
@@ -43,8 +43,7 @@ final class Settle extends Operator {
   }
 
   /**
-   * A row and how often it is there: more than once, or less than never, only until the rest has
-   * come.
+   * A row and its count, which is above one or below zero only until the other changes are counted.
    */
   private static final class Counted {
     final byte[] row;
@@ -76,7 +75,7 @@ final class Settle extends Operator {
     return one(out);
   }
 
-  /** The row that is there when the changes of a step are counted. */
+  /** The current row after the changes of a step. */
   private static Counted after(StepSize.Step step, List<Counted> rows, Counted emitted) {
     for (Change change : step.left()) {
       if (change.before() != null)

@@ -1,6 +1,6 @@
 package headrace.kernel.table;
 
-/** State that another kernel wrote, in a form that this one does not know. */
+/** State that another version of the kernel wrote, in a format that this one can't read. */
 public final class StateFormatException extends RuntimeException {
   public StateFormatException(int found, int known) {
     super("HEADRACE_STATE_FORMAT found=" + found + " known=" + known);

@@ -7,22 +7,23 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * What of a batch an operator takes as one change of its table.
+ * Which changes of a batch an operator treats as one change of its table.
  *
- * <p>{@code BATCH}: all of it, for those who look at the end of a batch only. {@code RECORD}: what
- * came of one record of the log, and {@code MOMENT}: what happened at one time; for those to whom
- * every version counts, and it must not matter how the input was cut into batches. The number of a
- * step is the {@code sequence} of its changes: the place of the record, or the time. So what comes
- * of one record or moment by several ways is together again where the ways meet.
+ * <p>{@code BATCH}: all of them, if only the row at the end of a batch matters. {@code RECORD}:
+ * those that result from one record of the log, and {@code MOMENT}: those of one time; for readers
+ * that need every version, whose results must not depend on how the input is split into batches.
+ * The number of a step is the {@code sequence} of its changes: the place of the record, or the
+ * time. So the results of one record or time on several paths are one step again where the paths
+ * meet.
  */
 enum StepSize {
   BATCH,
   RECORD,
   MOMENT;
 
-  /** The changes of a step, by side. Of a RECORD, {@code version} says when it happened. */
+  /** The changes of a step, by side. In a RECORD step, {@code version} is the record's time. */
   record Step(StepSize kind, long number, List<Change> left, List<Change> right) {
-    /** What is emitted as the version of a change. */
+    /** The version of the change that is emitted. */
     long version(long own) {
       if (kind != RECORD) return own;
       long time = Long.MIN_VALUE;
@@ -60,7 +61,7 @@ enum StepSize {
     return end;
   }
 
-  /** The changes in the order in which they happened. */
+  /** The changes in the order of their sequence. */
   static List<Change> ordered(List<byte[]> blocks) {
     List<Change> changes = new ArrayList<>();
     for (byte[] bytes : blocks) {

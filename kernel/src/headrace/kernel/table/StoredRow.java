@@ -4,9 +4,7 @@ import headrace.kernel.block.Block;
 import headrace.kernel.block.Change;
 import org.apache.spark.unsafe.Platform;
 
-/**
- * The newest row of a key as it is kept: format, version, time, whether there is a row, the row.
- */
+/** The newest row of a key, stored as: format, whether there is a row, version, time, the row. */
 record StoredRow(long version, long time, byte[] row) {
   static final byte FORMAT = 1;
   static final StoredRow NONE = new StoredRow(Block.NO_VERSION, 0, null);
@@ -43,7 +41,7 @@ record StoredRow(long version, long time, byte[] row) {
     return change.version() != Block.NO_VERSION && change.version() < version;
   }
 
-  /** A row that stays what it is keeps its time. */
+  /** The row after a change; if the row is the same, so is its time. */
   StoredRow with(Change change) {
     long newer = change.version() == Block.NO_VERSION ? version : change.version();
     return Change.same(row, change.after())

@@ -21,19 +21,21 @@ import org.apache.spark.sql.streaming.ValueState;
  * Aggregates the rows of a table that have this key, with retraction.
  *
  * <pre>
- * state: group, the last result emitted, its time, and the accumulators ({@link Group}); values0 ..., values by order
+ * state: group, the last result emitted, its time, and the accumulators ({@link Group})
+ *        values0 ..., maps of accumulators: values by order, or counts by value
  *
  * for each step:
  *   for each change with a row after: add that row to each accumulator
  *   for each change with a row before: retract that row from each accumulator
- *   result = null if the group has no rows and is not that of the whole table, else the result of the accumulators
+ *   result = the accumulators' results; null if the group is empty and not the whole table
  *   if result differs from the last one: emit the change between them
- * if the group has no rows and is not that of the whole table: clear the state
+ * if the group is empty and not the whole table: clear the state
  * </pre>
  *
  * <p>Rows are added before others are retracted, so that a group does not become empty in between.
- * The result is a {@link Pair} of the key and the row of results. Format of the state: format,
- * time, result (length first, -1 for none), accumulators.
+ * The result is a {@link Pair} of the key and the row of results; its time is that of the step's
+ * newest change. Format of the state: format, time, result (length first, -1 for none),
+ * accumulators.
  */
 final class TableAggregate extends Operator {
   private static final byte FORMAT = 1;

@@ -18,28 +18,38 @@ import org.apache.spark.sql.streaming.TimerValues;
 import scala.Tuple2;
 
 /**
- * Joins two tables on any equality: pairs the rows of both that have this key, and changes the
- * pairs when a row changes.
+ * Joins two tables on equal columns, not only on their keys. The operator's key is these columns:
+ * each row of one table with this key is paired with each of the other.
  *
  * <pre>
  * state: lefts, rights: the rows of each side by their own keys ({@link StoredRow})
  *
  * for each step:
- *   for each change of a side: transition[own key] = (row before the step, row after it); update the side's state
- *   for each pair of a left and a right transition or unchanged row, one of them changed:
- *     before = (left.was, right.was), after = (left.is, right.is); a pair is null if a required side is missing
+ *   for each change of a side, unless it is a versioned upsert that is out of date (count it):
+ *     transition[own key] = (row before the step, row after it)
+ *   update the state of both sides
+ *   for each pair of a left and a right row, changed ones as transitions:
+ *     before = (left.was, right.was), after = (left.is, right.is)
+ *     each is null if a required side is missing
  *     if before and after differ in rows or time: emit before -> after
- *   if left (right) is outer: do the same for its rows paired with null, where no partner was or is there
+ *   BOTH, if left is outer: the same for each left row with null,
+ *     was only if no right row was there, is only if none is there
+ *   BOTH, if right is outer: likewise
+ * a key with a null matches nothing: only outer rows are emitted (KEY and full: as one row)
  * </pre>
  *
  * <p>A row arrives as a struct of its own key and itself. A side that is joined on its own key has
- * one row, and may arrive as upserts, without the row before ({@link Side}). Pairs are computed
- * block by block while they are read. The result's rows are {@link Pair}s.
+ * at most one row, and may arrive as upserts, without the row before ({@link Side}). If both sides
+ * are, or the right one is and the join is not full, an outer row that gains or loses its partner
+ * is one change of its row; otherwise ({@link By#BOTH}) it is a delete and an insert. Rows of the
+ * left that did not change are read only if the right changed or is outer. Pairs are computed block
+ * by block while they are read. The result's rows are {@link Pair}s.
  */
 final class TableJoin extends Operator {
   /**
-   * What a row of the result is known by: the key of the join, which is that of both tables; the
-   * left's key, where the right is joined on its own and so has one row; or the keys of both.
+   * What identifies a row of the result: the key of the join, if it is that of both tables; the
+   * left's key, if the right is joined on its own key and so has one row; otherwise the keys of
+   * both.
    */
   enum By {
     KEY,
@@ -48,8 +58,8 @@ final class TableJoin extends Operator {
   }
 
   /**
-   * What comes of a table: changes, or upserts and deletes, of which versioned ones may be out of
-   * date ({@link Newest}).
+   * What a side consists of: changes, or upserts and deletes. Versioned ones may be out of date
+   * ({@link Newest}).
    */
   enum Side {
     CHANGES,
@@ -69,7 +79,10 @@ final class TableJoin extends Operator {
   private transient MapState<String, byte[]> rights;
   private transient int stale;
 
-  /** With {@code left}, rows of the left without a partner count too; likewise {@code right}. */
+  /**
+   * With {@code left}, rows of the left without a partner are in the result; likewise {@code
+   * right}.
+   */
   TableJoin(boolean left, boolean right, By by, Side leftSide, Side rightSide, StepSize steps) {
     this.left = left;
     this.right = right;
@@ -104,7 +117,7 @@ final class TableJoin extends Operator {
         lost);
   }
 
-  /** Upserts without a key are in no table. */
+  /** Drops and counts upserts without a key: they are in no table. */
   private static int keyless(Side side, List<byte[]> blocks) {
     if (side == Side.CHANGES) return 0;
     int count = count(blocks);
@@ -113,8 +126,8 @@ final class TableJoin extends Operator {
   }
 
   /**
-   * Step by step: one begins when all pairs of the one before it are read. Sides with several steps
-   * are changes, none of them stale.
+   * Runs one step after the other; a step begins when all pairs of the previous one have been read.
+   * Sides with several steps are changes, none of them stale.
    */
   private final class StepByStep implements Iterator<byte[]> {
     private final Iterator<StepSize.Step> each;
@@ -156,8 +169,7 @@ final class TableJoin extends Operator {
     }
     if (!matches)
       return new Pairs(changed(leftTransitions), List.of(), changed(rightTransitions), false, step);
-    // All rows of the right, whether they changed or not: each left one is paired with each of
-    // them.
+    // All rows of the right, changed or not: each left row is paired with each of them.
     List<Transition> all = new ArrayList<>();
     each(rights, rightTransitions).forEachRemaining(all::add);
     Iterator<Transition> from =
@@ -223,7 +235,7 @@ final class TableJoin extends Operator {
     return transitions.values().iterator();
   }
 
-  /** What changed, then what did not. */
+  /** The rows that changed, then those that did not. */
   private static Iterator<Transition> each(
       MapState<String, byte[]> state, Map<String, Transition> transitions) {
     Iterator<Transition> changed = changed(transitions);
@@ -258,8 +270,8 @@ final class TableJoin extends Operator {
   }
 
   /**
-   * The changed pairs, block by block, so that a row with a million partners needs no room for all
-   * of them at once.
+   * The changed pairs, block by block, so that a row with a million partners does not need memory
+   * for all pairs at once.
    */
   private final class Pairs implements Iterator<byte[]> {
     private final Iterator<Transition> from;
@@ -297,8 +309,7 @@ final class TableJoin extends Operator {
         leftIs |= matches && transition.is().present();
         ofLeft(transition, out);
       }
-      // A row of the right is alone if no left one was there, which is known when all of them were
-      // seen.
+      // Whether a row of the right has a partner is known once all left rows have been read.
       while (!from.hasNext() && rest.hasNext() && out.size() < ENOUGH) {
         Transition transition = rest.next();
         Transition lonely =
@@ -312,8 +323,8 @@ final class TableJoin extends Operator {
 
     private void ofLeft(Transition transition, BlockBuilder out) {
       if (by == By.LEFT) {
-        // The right has one row; when it comes or goes, the result's row changes, rather than one
-        // being deleted and another inserted.
+        // The right has one row. When it appears or disappears, the result's row changes; it is not
+        // deleted and inserted.
         add(transition, all.isEmpty() ? Transition.NEVER : all.get(0), true, !left, step, out);
         return;
       }
@@ -339,8 +350,8 @@ final class TableJoin extends Operator {
   }
 
   /**
-   * The pair as it was and as it is; {@code needLeft} and {@code needRight} say which of the two it
-   * can't be without.
+   * Emits the change of a pair, if any. Without a row that {@code needLeft} or {@code needRight}
+   * requires, there is no pair.
    */
   private static void add(
       Transition one,
@@ -351,8 +362,8 @@ final class TableJoin extends Operator {
       BlockBuilder out) {
     byte[] before = pair(one.was(), other.was(), needLeft, needRight);
     byte[] after = pair(one.is(), other.is(), needLeft, needRight);
-    // A row's time comes from the rows it is made of, so that what takes it back later can say the
-    // same; so a new time is a change.
+    // A pair's time is derived from its rows, so that a later retraction carries the same time.
+    // Therefore a new time is a change.
     long time =
         after == null ? Math.max(one.is().time(), other.is().time()) : time(one.is(), other.is());
     long beforeTime = time(one.was(), other.was());

@@ -12,24 +12,26 @@ import org.apache.spark.sql.streaming.ValueState;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Upserts and deletes -> changes in the order of their times, for readers that look at a table as
- * of a time.
+ * Upserts and deletes -> changes in the order of their times, for operators that read a table as of
+ * a time.
  *
  * <pre>
- * state: timeline, the last version emitted and the versions that wait ({@link History})
+ * state: timeline, the last version that the watermark has passed, and those that wait
+ *        ({@link History})
  *
  * for each upsert or delete:
- *   if older than the last version emitted: count it as stale
- *   else: add it to those that wait
- * for each version that waits and is before the watermark, in order; of several at one time, the newest:
- *   emit the change from the last version to it, unless the row is the same
+ *   if older than the last version: count it as stale
+ *   else: it waits
+ * for each waiting version before the watermark, in order; of several at one time, the newest:
+ *   emit the change from the last version to it, unless the row is the same; it is the last now
  * if any still waits: set a timer for the first
  * </pre>
  *
  * <p>All keys wait for the same watermark. So downstream operators see all changes of a time in the
- * same batch, in order, however the log is split into batches. Format of the state: format, time,
- * version and sequence of the version emitted last, the time since when the row has been as it is,
- * the row (length first, -1 for none), then what waits.
+ * same batch, in order, however the log is split into batches. Rows whose key is null are counted
+ * and dropped, unless {@code nullKeys}. Format of the state: format, time, version and sequence of
+ * the last version, the time since when its row is valid, the row (length first, -1 for none), then
+ * the waiting versions.
  */
 final class Timeline extends Operator {
   private static final byte FORMAT = 1;

@@ -8,8 +8,8 @@ import scala.PartialFunction;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Each time a batch is planned, replaces the gates of the plan by ones with its watermark, and the
- * tallies by ones with its account.
+ * When a batch is planned, replaces the plan's gates by gates with its watermark, and the tallies
+ * by tallies with its account.
  */
 public final class AtBatch extends Rule<LogicalPlan> {
   @Override

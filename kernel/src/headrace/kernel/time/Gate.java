@@ -20,14 +20,16 @@ import scala.jdk.javaapi.CollectionConverters;
  * A predicate that drops late rows, by the watermark that Spark's own operators use.
  *
  * <pre>
- * planning a batch ({@link AtBatch}): replace each gate by one with the batch's watermark and a counter
+ * planning a batch ({@link AtBatch}): replace each gate by one that has the watermark of the
+ *   batch before ({@link Moment}) and a counter
  * for each row: end &gt; watermark: pass
  *               else, if fails: fail the query with {@link LateException}
  *               else: count it, and drop it
  * </pre>
  *
  * <p>In an analyzed plan a gate is an object in a literal, without a watermark. Because it stays an
- * object, the generated code is the same for every batch.
+ * object, the generated code is the same for every batch. {@link #watermark} is the watermark
+ * itself, by which the kernel's operators drop late events.
  */
 public final class Gate implements Serializable {
   private static final long NEVER = Long.MIN_VALUE;
@@ -48,19 +50,19 @@ public final class Gate implements Serializable {
   }
 
   /**
-   * Whether what ends then (microseconds) is still open. What is not is counted, or fails the
-   * query.
+   * Whether a window or row that ends then (microseconds) is still open. A late one is counted, or
+   * fails the query.
    */
   public static Column open(Column end, boolean fails) {
     return call(new Gate(fails, true, false, NEVER, null), "passes", DataTypes.BooleanType, end);
   }
 
-  /** The time before which all is closed, in microseconds. */
+  /** The time up to which windows are closed, in microseconds. */
   public static Column watermark() {
     return call(new Gate(false, false, false, NEVER, null), "closed", DataTypes.LongType);
   }
 
-  /** How many rows were late in a batch; removes the count. */
+  /** Returns and removes the number of late rows of a batch. */
   public static long late(String run, long batch) {
     LongAccumulator count = COUNTS.remove(run + " " + batch);
     return count == null ? 0 : count.value();

@@ -1,7 +1,7 @@
 package headrace.kernel.time;
 
 /**
- * An event for a window that is closed, where late="fail". Python finds it by the first word of its
+ * An event whose window is closed, with late="fail". Python recognizes it by the first word of its
  * message.
  */
 public final class LateException extends RuntimeException {

@@ -26,8 +26,8 @@ record Moment(SparkSession session, String run, long batch, long watermark) {
     if (query == null) return null;
     IncrementalExecution batch = query.lastExecution();
     if (batch == null) return null;
-    // As Spark: rows are late by the watermark of the batch before; the batch's own closes windows
-    // when its rows are in.
+    // As in Spark: rows are late by the watermark of the batch before; that of the batch closes
+    // windows after its rows are added.
     Option<OffsetSeqMetadataBase> before = batch.prevOffsetSeqMetadata();
     long millis = before.isDefined() ? before.get().batchWatermarkMs() : 0;
     return new Moment(

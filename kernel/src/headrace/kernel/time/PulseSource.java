@@ -16,8 +16,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * {@code format("headrace.kernel.time.PulseSource")}: a time now and then, when {@link Pulses}
- * receives one; option {@code name}.
+ * {@code format("headrace.kernel.time.PulseSource")}: times from {@link Pulses}, which only move
+ * the watermark; option {@code name}.
  */
 public final class PulseSource implements TableProvider {
   static final StructType SCHEMA = new StructType().add("advance", DataTypes.TimestampType);

@@ -13,12 +13,11 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 
 /**
- * Times, each later than the one before. The offset is the time itself (microseconds), so that a
- * batch can be read again.
+ * A source of times, each later than the one before. The offset is the time itself (microseconds),
+ * so that a batch can be read again.
  *
- * <p>A run up to now has none of its own: it does not wait for silence. It must be able to say so,
- * because Spark puts all of such a run into one batch, with none after it to close windows, as soon
- * as one source has never heard of it.
+ * <p>A bounded run adds none: it does not wait for silence. The source must still support such a
+ * run; otherwise Spark executes all of it as one batch, with none after it to close windows.
  */
 public final class Pulses implements MicroBatchStream, SupportsTriggerAvailableNow {
   private static final Map<String, Long> TIMES = new ConcurrentHashMap<>();
@@ -26,18 +25,18 @@ public final class Pulses implements MicroBatchStream, SupportsTriggerAvailableN
   private final String name;
   private boolean bounded = false;
 
-  /** A query that starts knows only what is in its checkpoint. */
+  /** A query that starts knows only the time in its checkpoint. */
   Pulses(String name) {
     this.name = name;
     TIMES.remove(name);
   }
 
-  /** Time has come so far, in microseconds since 1970. */
+  /** Advances the time to this one, in microseconds since 1970. */
   public static void beat(String name, long time) {
     TIMES.merge(name, time, Math::max);
   }
 
-  /** How far time has come, as far as the query that runs knows; 0 before the first pulse. */
+  /** The latest time of the running query; 0 before the first pulse. */
   public static long last(String name) {
     return TIMES.getOrDefault(name, 0L);
   }

@@ -29,11 +29,11 @@ import org.apache.spark.sql.types.StructType;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Aggregate expressions, taken apart: the calls of aggregate functions in them, the arguments of
- * these over a frame's columns, and what is left to compute of their results. Spark reads the
- * expressions, and its own functions compute them: so all of them can be called.
+ * Aggregate expressions, split into the calls of aggregate functions, their arguments over a
+ * frame's columns, and the expressions over their results. Spark analyzes them and its own
+ * functions compute them, so all of its functions are available.
  *
- * <p>What is called twice is computed once, and so is what is an argument twice.
+ * <p>A call or an argument that occurs twice is computed once.
  */
 public final class Aggregates {
   private static final String RESULT = "_r";
@@ -48,8 +48,8 @@ public final class Aggregates {
   private Aggregates() {}
 
   /**
-   * Over the columns of a frame; refuses, with an IllegalArgumentException, what a buffer for each
-   * window can't hold.
+   * Over the columns of a frame. Throws an IllegalArgumentException for an aggregate that a buffer
+   * per window can't compute.
    */
   public static Aggregates of(Dataset<Row> frame, Column[] expressions) {
     Aggregates aggregates = new Aggregates();
@@ -67,7 +67,7 @@ public final class Aggregates {
     return aggregates;
   }
 
-  /** What goes into the row of arguments, of which there is always one. */
+  /** The row of arguments; it has at least one column. */
   public Column[] arguments() {
     return arguments.stream().map(ExpressionUtils::column).toArray(Column[]::new);
   }

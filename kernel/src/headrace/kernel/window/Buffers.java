@@ -29,12 +29,12 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * What Spark's aggregate functions keep while they see rows: a buffer is one row, with some columns
- * for each function.
+ * The buffers of Spark's aggregate functions: a buffer is one row, with some columns for each
+ * function.
  *
- * <p>Follows Spark's AggregationIterator. Of a declarative function there are expressions over the
- * buffer's columns, which become generated code; an imperative one does it all itself, and a typed
- * one has an object in its only column.
+ * <p>Follows Spark's AggregationIterator. A declarative function consists of expressions over the
+ * buffer's columns, which become generated code; an imperative one updates the buffer itself, and a
+ * typed one has an object in its only column.
  */
 final class Buffers {
   /**
@@ -135,7 +135,7 @@ final class Buffers {
     return attributes;
   }
 
-  /** Arguments are found by their place. */
+  /** Arguments are bound by position. */
   private static Attribute unnamed(DataType type) {
     return new AttributeReference(
         "", type, true, Metadata.empty(), NamedExpression.newExprId(), scala(List.of()));
@@ -156,7 +156,7 @@ final class Buffers {
     return CollectionConverters.asScala(values).toSeq();
   }
 
-  /** That of no rows. */
+  /** The buffer of no rows. */
   InternalRow empty() {
     InternalRow buffer = new SpecificInternalRow(columns);
     initial.target(buffer).apply(InternalRow.empty());
@@ -172,8 +172,8 @@ final class Buffers {
   }
 
   /**
-   * Adds what another buffer has seen, as if it came after what this one has. The other one is of
-   * no use then.
+   * Merges another buffer into this one, as if its rows came after. The other must not be used
+   * again.
    */
   void merge(InternalRow buffer, InternalRow other) {
     merge.target(buffer).apply(joined.apply(buffer, other));
@@ -184,7 +184,7 @@ final class Buffers {
     }
   }
 
-  /** The row of results; it is the same one each time. */
+  /** The row of results, which is reused. */
   InternalRow evaluate(InternalRow buffer) {
     evaluate.target(results).apply(buffer);
     for (Imperative imperative : imperatives)

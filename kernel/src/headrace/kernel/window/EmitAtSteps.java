@@ -11,7 +11,7 @@ import java.util.PriorityQueue;
  * <pre>
  * all events wait
  * for each end of a step up to the watermark, in order:
- *   add the waiting events before it to the period
+ *   add the waiting events before it to their periods
  *   emit each open period, cut off at this end
  *   remove the periods that end here
  * </pre>

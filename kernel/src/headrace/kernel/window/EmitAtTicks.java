@@ -14,10 +14,12 @@ import java.util.PriorityQueue;
  * all events wait
  * for each tick and each end of a window up to the watermark, in order:
  *   add the waiting events before it to their windows
+ *   open the windows without events that hold this tick or end here (no sessions)
  *   delete the sessions that were merged into others
  *   emit the windows that end here, as final, and remove them
  *   if it is a tick: emit the windows that are open
- *   if a window without events has ended and none with events is open: delete what was emitted of open windows; forget the key
+ *   if a window without events has ended and none with events is open:
+ *     delete what was emitted of open windows; forget the key
  * </pre>
  *
  * <p>An event waits until the watermark has passed a tick or an end after it, so results do not
@@ -50,9 +52,9 @@ record EmitAtTicks(Frames frames, long tick) implements EmitPolicy {
     if (open.isEmpty() && first == null) return NEVER;
     long from = open.isEmpty() ? Math.max(first.time(), known.passed()) : known.passed();
     long next = nextTick(from);
-    // A session that an event goes on with at its very end has not ended there.
+    // A session does not end where an event at its very end continues it.
     if (!open.isEmpty() && open.nextEnd() > known.passed()) next = Math.min(next, open.nextEnd());
-    // When the session of the next event ends, if it stays alone.
+    // The end of the next event's session, if no other event joins it.
     if (first != null) next = Math.min(next, frames.windowsOf(first.time()).get(0).end());
     return next;
   }
@@ -83,8 +85,7 @@ record EmitAtTicks(Frames frames, long tick) implements EmitPolicy {
       for (Window window : open.all()) out.emit(window, moment, false);
     }
     known.passed(Math.max(moment, known.passed()));
-    // Whatever waits is of a later time: what has come early makes no difference to what is emitted
-    // of a moment.
+    // Waiting events are later than this moment: early arrivals don't change what is emitted of it.
     if (idle && !open.hasEvents()) forget(known, moment, out);
   }
 

@@ -3,8 +3,8 @@ package headrace.kernel.window;
 /** When a window is emitted. */
 public enum EmitMode {
   /**
-   * After each batch that brought events of it; a sliding window that ends after the newest event,
-   * when the watermark reaches its end.
+   * After each batch with events of it; a sliding window that ends after the newest event, when the
+   * watermark reaches its end.
    */
   UPDATES,
   /** Once, when the watermark passes its end. */

@@ -7,7 +7,7 @@ import java.util.List;
  *
  * <pre>
  * add all events to their windows
- * delete the sessions that were merged into others
+ * delete the emitted sessions that were merged into others
  * if updates: emit each open window that has a new event
  * for each window whose end the watermark has passed: remove it; if ends: emit it as final
  * </pre>

@@ -8,8 +8,8 @@ sealed interface EmitPolicy extends Serializable permits EmitPerBatch, EmitAtSte
   long NEVER = Long.MAX_VALUE;
 
   /**
-   * Adds events, then emits what is to be emitted up to the watermark. Returns when there is more
-   * to do, by the events' clock.
+   * Adds events, then emits everything due up to the watermark. Returns the event time at which
+   * more is due, or {@link #NEVER}.
    */
   long run(KeyState known, List<Event> events, long watermark, Emitter out);
 }

@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 
-/** Emits of a key's windows: a change for each, from the row that was emitted before, if any. */
+/** Emits a key's windows, each as a change from the row that was emitted before, if any. */
 final class Emitter {
   private final byte[] key;
   private final List<byte[]> blocks = new ArrayList<>();
@@ -24,7 +24,7 @@ final class Emitter {
     window.emit(time);
   }
 
-  /** Emits the part of a window up to now, for good. */
+  /** Emits a part of a window as final. */
   void emit(Window window, Span part) {
     put(
         new Change(
@@ -37,7 +37,7 @@ final class Emitter {
             Pair.of(key, window.row(part))));
   }
 
-  /** That a window that was emitted is no more. */
+  /** Retracts a window that was emitted. */
   void delete(Window window, long time) {
     add(window, time, null);
   }

@@ -6,8 +6,8 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * An event: its time, its place in the log, the time up to which windows were closed when it came,
- * and its row of arguments.
+ * An event: its time, its place in the log, the watermark that closed windows when it arrived, and
+ * its row of arguments.
  */
 record Event(long time, long sequence, long closed, byte[] row) {
   static final Comparator<Event> ORDER =

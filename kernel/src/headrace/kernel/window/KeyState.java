@@ -10,8 +10,8 @@ import java.io.UncheckedIOException;
 import java.util.PriorityQueue;
 
 /**
- * The state of a key: format, its timer, the last moment it was emitted of, its open windows, and
- * the events that wait.
+ * The state of a key: format, its timer, the last moment emitted, its open windows, and the events
+ * that wait.
  */
 final class KeyState {
   static final long NONE = Long.MIN_VALUE;
@@ -30,12 +30,12 @@ final class KeyState {
     return open;
   }
 
-  /** The events that no moment has passed, earliest first. */
+  /** The waiting events, earliest first. */
   PriorityQueue<Event> waiting() {
     return waiting;
   }
 
-  /** The timer that will be first to wake the key, in milliseconds. */
+  /** The key's next timer, in milliseconds. */
   long timer() {
     return timer;
   }
@@ -53,7 +53,7 @@ final class KeyState {
     passed = moment;
   }
 
-  /** As if there had never been an event. */
+  /** Resets the key, except for the events that wait. */
   void forget() {
     open.clear();
     passed = NONE;

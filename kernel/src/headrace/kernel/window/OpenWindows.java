@@ -26,7 +26,7 @@ final class OpenWindows {
     this.results = results;
   }
 
-  /** Adds an event to its windows, but for those that were closed when it came. */
+  /** Adds an event to its windows, except those that were closed when it arrived. */
   void add(Event event) {
     for (Span span : frames.windowsOf(event.time())) {
       if (span.end() <= event.closed()) continue;
@@ -36,8 +36,7 @@ final class OpenWindows {
   }
 
   /**
-   * Makes one session of an event and those it is in or close to: at most one before it and one
-   * after it.
+   * Merges an event with the sessions it is in or close to: at most one before it and one after it.
    */
   private void join(Event event, Span alone) {
     Span latest = new Span(event.time(), Long.MAX_VALUE);
@@ -56,7 +55,7 @@ final class OpenWindows {
     windows.put(session.span(), session);
   }
 
-  /** The window, which is opened if it is not there. */
+  /** The window, opened if it is not open yet. */
   Window at(Span span) {
     return windows.computeIfAbsent(span, none -> Window.empty(results, span));
   }
@@ -73,19 +72,19 @@ final class OpenWindows {
     return List.copyOf(windows.values());
   }
 
-  /** When the next one ends; there is one. */
+  /** When the next window ends; at least one must be open. */
   long nextEnd() {
     return windows.firstKey().end();
   }
 
-  /** Takes out those that end up to a time. */
+  /** Removes and returns the windows that end at this time or before. */
   List<Window> takeEnded(long time) {
     List<Window> ended = new ArrayList<>();
     while (!windows.isEmpty() && nextEnd() <= time) ended.add(windows.pollFirstEntry().getValue());
     return ended;
   }
 
-  /** Takes out the sessions that were emitted and are now part of others. */
+  /** Removes and returns the sessions that were emitted and are now part of others. */
   List<Window> takeGone() {
     List<Window> taken = List.copyOf(gone);
     gone.clear();

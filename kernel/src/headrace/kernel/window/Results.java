@@ -9,8 +9,8 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
 /**
- * The buffers of windows, and the rows that are emitted of these: start, end, whether it is final,
- * and the functions' results.
+ * The buffers of windows, and the rows computed from them: start, end, whether it is final, and the
+ * functions' results.
  */
 final class Results {
   private static final DataType[] HEAD = {

@@ -8,11 +8,11 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
- * A window of a key, while it is open: how many events it has, what the functions keep of them, and
- * what was emitted of it.
+ * An open window of a key: the number of its events, the functions' buffer, and what was emitted of
+ * it.
  *
- * <p>Its buffer is unpacked when it is needed. The row that was emitted is stored only if the
- * window has changed since; else it can be made again of the buffer.
+ * <p>Its buffer is unpacked when it is needed. The emitted row is stored only if the window has
+ * changed since; otherwise it is computed from the buffer.
  */
 final class Window {
   private static final long NEVER = Long.MIN_VALUE;
@@ -46,7 +46,7 @@ final class Window {
     return events > 0;
   }
 
-  /** Whether events came since it was emitted or read. */
+  /** Whether it has new events since it was emitted or read. */
   boolean isTouched() {
     return touched;
   }
@@ -55,7 +55,7 @@ final class Window {
     return emittedAt != NEVER;
   }
 
-  /** For which time it was emitted last. */
+  /** The time of its last emit. */
   long emittedAt() {
     return emittedAt;
   }
@@ -68,7 +68,7 @@ final class Window {
     results.buffers().update(buffer, row);
   }
 
-  /** Adds the events of another window, as ones that came after those of this one. */
+  /** Adds the events of another window, as if they came after those of this one. */
   void add(Window other) {
     change();
     other.change();
@@ -76,7 +76,7 @@ final class Window {
     results.buffers().merge(buffer, other.buffer);
   }
 
-  /** The window of a session becomes longer. */
+  /** Extends a session. */
   void stretch(long end) {
     change();
     span = new Span(span.start(), Math.max(span.end(), end));
@@ -95,13 +95,13 @@ final class Window {
     return emitted;
   }
 
-  /** The row to be emitted of it now. */
+  /** Its row as of now. */
   byte[] row(boolean last) {
     unpack();
     return results.row(span, last, buffer);
   }
 
-  /** The row of a part of it, which is emitted for good. */
+  /** The final row of a part of it. */
   byte[] row(Span part) {
     unpack();
     return results.row(part, true, buffer);
@@ -118,8 +118,8 @@ final class Window {
   }
 
   /**
-   * Start, end, number of events, when it was emitted, that row if it is not of this buffer, the
-   * buffer.
+   * Start, end, number of events, time of the last emit, the emitted row if the buffer has changed
+   * since, the buffer.
    */
   void write(DataOutputStream out) throws IOException {
     out.writeLong(span.start());

@@ -15,24 +15,26 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Aggregates the events of a key in windows of event time. The row of an event holds the arguments
- * ({@link Aggregates}).
+ * of the functions ({@link Aggregates}).
  *
  * <pre>
  * state: windows, open windows with their buffers, events that wait, the timer ({@link KeyState})
  *
- * drop events whose windows are all closed; count each closed window of an event as late
+ * count each window of an event that was closed when the event arrived as late
+ * drop events that have no open window
  * run the {@link EmitPolicy}:
  *   add events to their open windows; sessions that overlap merge
  *   emit and retract as the policy says
  *   remove windows whose end the watermark has passed
- * if a window is open or an event waits: set a timer for the next time due, store the state
+ * if the policy has more to do later: set a timer for it, store the state
  * else: clear the state
  * </pre>
  *
- * <p>The rows of a batch come before the close of its windows. Functions see the events of a batch
- * in the order of their times, after all events of earlier batches: that is the order of first,
- * last and collect_list. The result is a {@link headrace.kernel.block.Pair} of the key and a row:
- * start, end, whether it is final, results.
+ * <p>The events of a batch are added before its watermark closes windows. With {@link
+ * EmitPerBatch}, functions see the events of a batch in the order of their times, after all events
+ * of earlier batches; where events wait, all in the order of their times: that is the order of
+ * first, last and collect_list. The result is a {@link headrace.kernel.block.Pair} of the key and a
+ * row: start, end, whether it is final, results.
  */
 public final class WindowAggregate extends Operator {
   private final Functions functions;
@@ -64,15 +66,15 @@ public final class WindowAggregate extends Operator {
   protected Iterator<byte[]> handle(byte[] key, Input input, TimerValues times) {
     List<Event> events = Event.of(input.left());
     int late = events.stream().mapToInt(this::missed).sum();
-    // An event that is in no window, or came too late for all of them, is as if it had not come.
+    // Drop events that are in no window, or late for all of theirs.
     if (late > 0 || frames.gaps())
       events.removeIf(event -> missed(event) == frames.windowsOf(event.time()).size());
     return with(run(key, events, times.getCurrentWatermarkInMs()), LATE, late);
   }
 
-  /** How many windows of an event were closed when it came. */
+  /** How many windows of an event were closed when it arrived. */
   private int missed(Event event) {
-    // The usual case, without looking at the windows: none of them can have ended before it.
+    // The usual case needs no windows: all of them end after the event.
     if (event.time() >= event.closed()) return 0;
     return (int)
         frames.windowsOf(event.time()).stream()
@@ -95,7 +97,7 @@ public final class WindowAggregate extends Operator {
                 policy instanceof EmitAtSteps steps ? steps.frames().periods() : frames, results));
     if (kept != null) known.read(kept);
     Emitter out = new Emitter(key);
-    // A timer that fires after the rows of its batch have done its work.
+    // The rows of this batch have already done the work of this timer.
     if (events.isEmpty() && known.timer() > millis) return out.blocks();
     long due = policy.run(known, events, millis * 1000, out);
     if (due != EmitPolicy.NEVER) {
@@ -107,10 +109,7 @@ public final class WindowAggregate extends Operator {
     return out.blocks();
   }
 
-  /**
-   * Sees that a timer wakes the key when it is due. One that comes earlier is left as it is: it
-   * will set the next.
-   */
+  /** Sets a timer for the time due, unless an earlier one is set: that one will set the next. */
   private void wake(KeyState known, long due, long now) {
     // Spark fires a timer when the watermark has reached it.
     long millis = -Math.floorDiv(-due, 1000L);

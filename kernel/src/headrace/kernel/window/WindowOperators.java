@@ -8,8 +8,8 @@ import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.TimeMode;
 
 /**
- * The door to windows. Takes blocks of events ({@link headrace.kernel.block.Gather}), each the row
- * of its arguments, and gives blocks.
+ * The door to windows. Reads blocks of events ({@link headrace.kernel.block.Gather}), each the row
+ * of its arguments, and emits blocks.
  */
 public final class WindowOperators {
   private WindowOperators() {}

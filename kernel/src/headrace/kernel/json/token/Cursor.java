@@ -72,7 +72,7 @@ public final class Cursor {
     return -1;
   }
 
-  /** Past the opening bracket; gives the next byte. */
+  /** Past the opening bracket; returns the next byte. */
   public int enter() {
     if (++depth > MAX_DEPTH) throw Refused.syntax("nested deeper than " + MAX_DEPTH);
     pos++;
@@ -86,7 +86,8 @@ public final class Cursor {
   }
 
   /**
-   * After a member: past the comma, giving the next byte; or past the closing bracket, giving -1.
+   * After a member: past the comma, and returns the next byte; or past the closing bracket, and
+   * returns -1.
    */
   public int more(int close, String where) {
     int ch = next();
@@ -103,7 +104,7 @@ public final class Cursor {
     throw unexpected("',' or '" + (char) close + "'", where);
   }
 
-  /** Past the colon; gives the next byte. */
+  /** Past the colon; returns the next byte. */
   public int colon() {
     if (next() != ':') throw unexpected("':'", OBJECT);
     pos++;
@@ -191,10 +192,7 @@ public final class Cursor {
     } while ((ch = more(']', ARRAY)) >= 0);
   }
 
-  /**
-   * The value at `start` is JSON, but not of the type: says both. A value that is no JSON says so
-   * instead.
-   */
+  /** The cause for a value at `start` that is JSON, but not of the type; or that is not JSON. */
   public Refused mismatch(int start, String expected, String note) {
     pos = start;
     int first = next();

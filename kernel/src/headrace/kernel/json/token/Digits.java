@@ -8,7 +8,7 @@ import org.apache.spark.sql.types.Decimal;
 
 /**
  * A number as its significant digits (ASCII, no zero at either end) times ten to the exponent.
- * Exact, and cheap whatever the text says: 1e999999999 allocates one byte.
+ * Exact, and cheap for any text: 1e999999999 allocates one byte.
  */
 public record Digits(boolean negative, byte[] digits, long exponent) {
   private static final long EXPONENT_LIMIT = 1_000_000_000_000L;

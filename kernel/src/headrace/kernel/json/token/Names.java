@@ -50,7 +50,7 @@ public final class Names {
     return true;
   }
 
-  /** Past the name here; gives its field, or -1. */
+  /** Past the name here; returns its field, or -1. */
   public int find(Cursor c) {
     Text.scan(c);
     if (!c.escaped) return lookup(c.bytes, c.textStart, c.textEnd);

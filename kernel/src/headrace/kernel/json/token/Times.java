@@ -2,8 +2,7 @@ package headrace.kernel.json.token;
 
 /**
  * ISO dates and times from ASCII, years 0001 to 9999. Every method reads as far as the text goes,
- * leaves the end in {@link Cursor#timeEnd}, and gives {@link #NONE} when the text is something
- * else.
+ * leaves the end in {@link Cursor#timeEnd}, and returns {@link #NONE} for any other text.
  */
 public final class Times {
   public static final long NONE = Long.MIN_VALUE;

@@ -36,8 +36,8 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.util.TaskFailureListener;
 
 /**
- * A batch's transaction, shared by the tasks of this process. What a task has sent can't be taken
- * back: if one fails, all do.
+ * A batch's transaction, shared by the tasks of this process. What a task has sent can't be undone:
+ * if one fails, all do.
  */
 final class KafkaBatch implements BatchWrite {
   /**
@@ -49,7 +49,7 @@ final class KafkaBatch implements BatchWrite {
   /** What a header needs besides its name and its value, and a character of its name, at most. */
   private static final int HEADER = 10, UTF8 = 3;
 
-  /** Good records between two bad ones are read over, unless they are this many. */
+  /** Good records between two bad ones are read and skipped, unless there are this many. */
   private static final int FAR = 10_000;
 
   private final KafkaDestination destination;
@@ -59,7 +59,7 @@ final class KafkaBatch implements BatchWrite {
   private final Set<Integer> tasks = new HashSet<>();
   private final Map<DeadLetter, ProducerRecord<byte[], byte[]>> oversized = new LinkedHashMap<>();
 
-  /** The offset behind the last record of each partition, by topic; 0 for none. */
+  /** The offset after the last record of each partition, by topic; 0 for none. */
   private final Map<String, long[]> sent = new HashMap<>();
 
   private volatile boolean begun = false;
@@ -86,7 +86,7 @@ final class KafkaBatch implements BatchWrite {
     check();
     if (!tasks.add(partition))
       throw new SinkException("a task was run again, and what it sent can't be taken back");
-    // Spark's next try of the task would hide why the first one failed.
+    // Spark's next attempt of the task would hide why the first one failed.
     TaskContext task = TaskContext.get();
     if (task != null)
       task.addTaskFailureListener((TaskFailureListener) (context, error) -> fail(error));
@@ -132,7 +132,7 @@ final class KafkaBatch implements BatchWrite {
         });
   }
 
-  /** Called by the producer's one thread, and looked at after a flush, which waits for it. */
+  /** Called by the producer's one thread, and read after a flush, which waits for it. */
   private void sent(RecordMetadata place) {
     int partition = place.partition();
     long[] offsets = sent.get(place.topic());
@@ -197,7 +197,9 @@ final class KafkaBatch implements BatchWrite {
     return true;
   }
 
-  /** Nothing else, and no mark: the deadLetters of a batch whose rows another sink has written. */
+  /**
+   * Commits only the dead letters, without a mark, of a batch whose rows another sink has written.
+   */
   void commitDeadLetters(List<DeadLetter> deadLetters) {
     writeDeadLetters(deadLetters);
     producer.flush();
@@ -259,7 +261,7 @@ final class KafkaBatch implements BatchWrite {
         if (deadLetter != null)
           writeDeadLetters(deadLetter, record.key(), record.value(), record.headers());
       }
-      // What the log let go of in the meantime is told without its bytes.
+      // Records that the log has deleted in the meantime are written without their bytes.
       for (var gone = deadLetters.headMap(consumer.position(place)); !gone.isEmpty(); )
         writeDeadLetters(gone.remove(gone.firstKey()), null, null, null);
     }
@@ -305,8 +307,8 @@ final class KafkaBatch implements BatchWrite {
   public void abort() {
     givenUp = true;
     try {
-      // A query that is stopped interrupts this thread, and readers would wait for a transaction
-      // that is left open: join() goes on.
+      // A query that is stopped interrupts this thread, and readers would wait for an open
+      // transaction: join() continues.
       if (begun)
         CompletableFuture.runAsync(producer::abortTransaction)
             .orTimeout(5, TimeUnit.SECONDS)

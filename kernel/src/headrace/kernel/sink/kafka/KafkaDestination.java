@@ -31,10 +31,9 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * Topics. A batch is one transaction: its rows, its dead letters, and its mark in a compacted topic
  * of the application.
  *
- * <p>Every batch has a producer of its own. Its start fences all before it, whatever they were
- * about to do, and there is no producer left of which one could not know what it has sent: after a
- * failure the next run asks the log what is there. The next batch's producer is started while Spark
- * is busy between batches.
+ * <p>Every batch has a producer of its own. Its start fences all earlier ones, whatever they were
+ * about to send, and no producer is used after an unknown outcome: after a failure the next run
+ * reads the mark from the log. The next batch's producer starts while Spark is between batches.
  */
 public final class KafkaDestination implements Destination {
   static final Duration PATIENCE = Duration.ofSeconds(60);
@@ -98,8 +97,8 @@ public final class KafkaDestination implements Destination {
   }
 
   /**
-   * The log of each topic is lost or kept by itself: the mark may be there and the tail of another
-   * topic not.
+   * Each topic can lose its log independently: the mark may exist while the tail of another topic
+   * is lost.
    */
   @Override
   public void check(Mark mark, Confirmed.Last last) {
@@ -163,7 +162,7 @@ public final class KafkaDestination implements Destination {
     return Map.copyOf(endOffsets);
   }
 
-  /** The ends of a topic's partitions, 0 for those that got nothing. */
+  /** Notes the ends of a topic's partitions, 0 for those without new records. */
   void confirmed(String topic, long[] sent) {
     if (topic.equals(settings.marks)) return;
     for (int i = 0; i < sent.length; i++)
@@ -172,12 +171,12 @@ public final class KafkaDestination implements Destination {
 
   @Override
   public BatchWrite open(Batch batch) {
-    // What an earlier try of a batch has reported is reported again.
+    // This attempt reports again what an earlier one has reported.
     if (deadLetters != null) deadLetters.take();
     return batchWrite(batch);
   }
 
-  /** What can't be written now is kept for the next time. */
+  /** Dead letters that can't be written now are reported again for the next time. */
   @Override
   public void writeDeadLetters(Batch batch) {
     List<DeadLetter> taken = deadLetters == null ? List.of() : deadLetters.take();
@@ -203,28 +202,28 @@ public final class KafkaDestination implements Destination {
     return new KafkaBatch(this, batch, producer, new KafkaTaskWriters(settings, index));
   }
 
-  /** The batch is there. */
+  /** The batch is committed: starts the next producer. */
   void committed(KafkaProducer<byte[], byte[]> producer) {
     producer.close(Duration.ZERO);
     next = CompletableFuture.supplyAsync(this::producer);
   }
 
-  /** Nothing of the batch goes to topics, so nothing was begun. */
+  /** The batch has nothing for topics, so no transaction was begun. */
   void unused(KafkaProducer<byte[], byte[]> producer) {
     next = CompletableFuture.completedFuture(producer);
   }
 
   /**
-   * What earlier producers of this id left open is aborted, or finished if it was being committed,
-   * when this returns.
+   * When this returns, open transactions of earlier producers of this id are aborted, or committed
+   * if their commit had begun.
    */
   private KafkaProducer<byte[], byte[]> producer() {
     Map<String, Object> config = new HashMap<>(settings.client);
     config.put("transactional.id", settings.id);
     config.put("transaction.timeout.ms", settings.timeout);
     config.put("linger.ms", "5");
-    // What is sent together may not be larger than one record may be, or the broker refuses it and
-    // it is sent again in parts.
+    // A batch of records may not exceed the limit of one record: otherwise the broker refuses it,
+    // and the producer sends it again in parts.
     int least =
         settings.limits.values().stream().mapToInt(limit -> limit).min().orElse(Integer.MAX_VALUE);
     config.put("batch.size", Integer.toString(Math.min(256 << 10, least)));

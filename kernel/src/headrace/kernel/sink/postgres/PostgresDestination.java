@@ -84,10 +84,9 @@ public final class PostgresDestination implements Destination {
   public Mark begin() {
     try {
       connection = server.connect();
-      // What a run leaves open that has lost its network must not hold the marks for ever.
+      // A transaction of a run that has lost its network must not lock the marks for ever.
       execute("SET idle_in_transaction_session_timeout = '60s'");
-      // A commit that a crash of the server can take back would be lost: Spark's own may be on disk
-      // by then.
+      // A commit must survive a crash of the server: Spark's own may be on disk by then.
       execute(
           "SELECT set_config('synchronous_commit', 'on', false) WHERE"
               + " current_setting('synchronous_commit') = 'off'");
@@ -304,7 +303,7 @@ public final class PostgresDestination implements Destination {
       }
     }
 
-    /** What stays there is not merged: its tasks are not those of another batch. */
+    /** Rows that remain there are never merged: no other batch has their tasks. */
     private void clean() throws SQLException {
       try {
         execute("SET lock_timeout = '1s'");

@@ -12,8 +12,8 @@ import org.postgresql.util.PSQLException;
 import org.postgresql.util.ServerErrorMessage;
 
 /**
- * How a PostgreSQL is reached, from the driver and from tasks. Its text tells no secret, nor do the
- * errors.
+ * How a PostgreSQL is reached, from the driver and from tasks. Its text contains no secret, nor do
+ * the errors.
  */
 final class PostgresServer implements Serializable {
   private final String host;

@@ -15,9 +15,9 @@ import org.postgresql.PGConnection;
 import org.postgresql.copy.CopyIn;
 
 /**
- * Rows of one task, as COPY takes them. A few travel with what the task tells, and the driver
- * copies them; more are copied into the staging table over a connection of the task's own. Each try
- * of a task has a number that nothing else has, by which the batch knows whose rows count.
+ * Rows of one task, as COPY takes them. A few travel with the task's report, and the driver copies
+ * them; more are copied into the staging table over a connection of the task's own. Each attempt of
+ * a task has a unique number, by which the batch selects the rows that count.
  */
 record PostgresTaskWriters(PostgresServer server, String destination, String copy, Shape shape)
     implements TaskWriter.Factory {
@@ -91,7 +91,7 @@ record PostgresTaskWriters(PostgresServer server, String destination, String cop
         if (copying != null && copying.isActive()) copying.cancelCopy();
         if (connection != null) connection.close();
       } catch (SQLException ignored) {
-        // Whatever got there is not told of.
+        // Rows that arrived are never reported, so they don't count.
       }
     }
   }

@@ -19,16 +19,17 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.util.ArrowUtils;
 
 /**
- * What a user's own writer writes to. A batch is handed over when all its tasks are done: its rows,
- * in pieces, and then its mark.
+ * The destination of a user's own writer, which gets a batch when all its tasks are done: its rows,
+ * then its mark.
  *
  * <pre>
- * commit(batch)   rows of the tasks that count -> a file of Arrow's
- *                 write(file); commit(mark)        any failure -> abort(), and the next run asks begin() what is there
+ * commit(batch)   rows of the successful tasks -> a file in Arrow's stream format
+ *                 write(file); commit(mark)
+ *                 any failure -> abort(); the next run reads the mark with begin()
  * </pre>
  *
- * <p>A writer that stores no mark has no past: each batch is written that Spark has not noted as
- * done, and nothing is compared.
+ * <p>A writer that stores no mark gets each batch that Spark has not noted as done, and nothing is
+ * compared.
  */
 public final class PythonDestination implements Destination {
   private final Context context;
@@ -113,7 +114,7 @@ public final class PythonDestination implements Destination {
     String answer = writer.write(rows.path.toString());
     if (answer == null) answer = writer.commit(mark.text());
     if (answer == null) return;
-    // The first failure tells more.
+    // The first failure is the cause.
     writer.abort();
     throw failed(answer);
   }

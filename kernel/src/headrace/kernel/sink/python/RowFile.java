@@ -42,7 +42,7 @@ final class RowFile implements AutoCloseable {
   private long bytes = 0;
 
   /**
-   * {@code changes}: whether rows replace and delete each other, which the column _op says then.
+   * {@code changes}: whether rows replace and delete each other; then the column _op says which.
    */
   RowFile(Shape shape, boolean changes) throws IOException {
     StructType type = changes ? shape.type().add("_op", DataTypes.StringType, false) : shape.type();

@@ -26,8 +26,8 @@ import org.apache.spark.sql.types.BinaryType;
  *
  * <p>A batch of up to {@link #AT_ONCE} rows is one transaction with its mark. A larger one is
  * several, the mark in the last: after a crash between two of them the batch is written again,
- * which changes nothing, because a row is set as a whole. What this can't give is durability: what
- * Redis forgets with a crash or by eviction is not written again.
+ * which changes nothing, because a row is set as a whole. It is not durable: what Redis loses in a
+ * crash or by eviction is not written again.
  */
 public final class RedisDestination implements Destination {
   private static final int AT_ONCE = 5_000;

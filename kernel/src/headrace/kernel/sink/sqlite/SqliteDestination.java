@@ -39,7 +39,7 @@ public class SqliteDestination implements Destination {
 
     void begin(Connection connection) throws SQLException;
 
-    /** Whether there is nothing that rows could be in. */
+    /** Whether its table is missing. */
     boolean missing(Connection connection) throws SQLException;
 
     /** Deletes all rows. */
@@ -215,7 +215,7 @@ public class SqliteDestination implements Destination {
       try {
         connection.rollback();
       } catch (SQLException ignored) {
-        // The first failure tells more.
+        // The first failure is the cause.
       }
       throw e;
     } finally {

@@ -17,9 +17,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Rows that become effects. Each has an id, by which it is there once: the record's key, or made of
- * the row itself, so that a batch that is written again gives the same ones in whatever order its
- * rows come.
+ * Rows that become effects. Each has an id and is inserted once: the record's key, or derived from
+ * the row itself, so that a batch that is written again has the same ids in any order of its rows.
  */
 record SqliteOutbox(String query, String effect, boolean keyed)
     implements SqliteDestination.Target {
@@ -74,7 +73,7 @@ record SqliteOutbox(String query, String effect, boolean keyed)
           results,
           0,
           (key, value, deleted, row) -> {
-            // A row that is no more has no effect.
+            // A deleted row has no effect.
             if (deleted || value == null) return;
             // Of rows without an id nobody can say which are the same: each is one of its own.
             String id =

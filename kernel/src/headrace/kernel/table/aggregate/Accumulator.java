@@ -29,10 +29,7 @@ abstract class Accumulator {
     };
   }
 
-  /**
-   * A row comes (by = 1) or goes (by = -1). In a batch all that come are added before those that
-   * go.
-   */
+  /** Adds (by = 1) or retracts (by = -1) a row. A step adds all its rows before it retracts any. */
   final void change(UnsafeRow row, int by, long time) {
     if (call.filter() >= 0 && (row.isNullAt(call.filter()) || !row.getBoolean(call.filter())))
       return;

@@ -92,7 +92,7 @@ record Binary(BigInteger digits, int exponent) {
     long top = digits.shiftRight(drop).longValue();
     if (digits.getLowestSetBit() < drop) top |= 1;
     int power = exponent + drop;
-    // A double that small has fewer digits: to be rounded once, it is made of all of them.
+    // A double that small has fewer digits: to be rounded once, it is computed from all of them.
     if (power + ENOUGH - 2 < Double.MIN_EXPONENT)
       return new Binary(digits, exponent).decimal().doubleValue();
     return Math.scalb((double) top, power);

@@ -8,8 +8,8 @@ import org.apache.spark.sql.types.DataType;
  * arguments, and what comes out.
  *
  * <p>{@code filter} is where the condition of a FILTER clause is, -1 for none. {@code most}: how
- * many values it gives, for those that give the first of an order. {@code nulls}: whether a null
- * counts as a value. {@code parts}: which parts of the values lie below, for percentiles.
+ * many values it returns, if it returns the first of an order. {@code nulls}: whether a null counts
+ * as a value. {@code parts}: which parts of the values lie below, for percentiles.
  */
 public record Call(
     Kind kind,

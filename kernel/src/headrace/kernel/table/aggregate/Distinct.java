@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 
-/** count(distinct x, …). Keeps how often each value is there, in a map of its own. */
+/** count(distinct x, …). Counts each value, in a map of its own. */
 final class Distinct extends Accumulator {
   private final MapState<String, byte[]> values;
   private final UnsafeProjection projection;

@@ -20,7 +20,7 @@ public final class Group {
   private long rows;
 
   /**
-   * {@code maps} gives a map of the state to each call that needs one, always in the same order.
+   * {@code maps} returns a map of the state for each call that needs one, always in the same order.
    */
   public Group(Calls calls, Supplier<MapState<String, byte[]>> maps) {
     this.accumulators =
@@ -34,8 +34,8 @@ public final class Group {
   }
 
   /**
-   * A row of arguments comes (by = 1) or goes (by = -1); in a batch all that come are added before
-   * those that go.
+   * Adds (by = 1) or retracts (by = -1) a row of arguments; a step adds all its rows before it
+   * retracts any.
    */
   public void change(byte[] row, int by, long time) {
     change(row, 0, row.length, by, time);

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
  * Variance and standard deviation, of doubles: Spark casts. Keeps the number of values, their sum
- * and the sum of their squares, both exact, so that what is taken back leaves nothing behind.
+ * and the sum of their squares, both exact, so that a retracted value leaves nothing behind.
  */
 final class Moments extends Accumulator {
   /** Below it every whole number is a double. */

@@ -128,10 +128,7 @@ final class OrderBytes {
     out.write(0);
   }
 
-  /**
-   * Values are found again by their bytes: of the numbers that are equal and look different there
-   * is one.
-   */
+  /** Values are found by their bytes, so numbers that are equal have one form. */
   static Object normal(Object value) {
     if (value instanceof Double number)
       return number == 0.0 ? (Object) 0.0 : Double.isNaN(number) ? (Object) Double.NaN : number;

@@ -27,8 +27,8 @@ import scala.Tuple2;
  * <p>Keeps the values of the group with an order ({@link OrderBytes}) and a count. The first of
  * them are at hand ("the head"). A group with more values than the head takes has all of them in a
  * map as well, whose keys begin with the order, so that when values of the head go, the next ones
- * are found where the map begins. collect_list and collect_set give all their values, so all are in
- * the head.
+ * are found where the map begins. collect_list and collect_set return all values, so all are in the
+ * head.
  */
 final class Ordered extends Accumulator {
   private static final int PREFIX = 16;

@@ -22,8 +22,8 @@ import org.apache.spark.sql.types.ShortType;
 
 /**
  * approx_percentile. Counts values by buckets that are wider the larger their values are ({@link
- * Buckets}): a result is off by 1% at most before it is rounded to its type, whatever accuracy is
- * requested. A value that goes is taken out of its bucket.
+ * Buckets}): before it is rounded to its type, a result is off by 1% at most, whatever accuracy is
+ * requested. A retracted value is removed from its bucket.
  */
 final class Sketch extends Accumulator {
   private int[] buckets = new int[16];
@@ -76,7 +76,7 @@ final class Sketch extends Accumulator {
         Arrays.stream(call.parts()).mapToObj(part -> value(part, many.elementType())).toArray());
   }
 
-  /** The first value that so many of the values are not above, as Spark counts. */
+  /** The smallest value that this part of the values does not exceed, by Spark's definition. */
   private Object value(double part, DataType type) {
     long left = Math.max(1, (long) Math.ceil(part * count));
     int at = 0;

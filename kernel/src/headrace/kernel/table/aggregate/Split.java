@@ -55,8 +55,8 @@ public final class Split {
   private Split() {}
 
   /**
-   * Over the columns of a frame; refuses, with an IllegalArgumentException, what can't be taken
-   * back when a row goes.
+   * Over the columns of a frame. Throws an IllegalArgumentException for an aggregate that can't
+   * retract a row.
    */
   public static Split of(Dataset<Row> frame, Column[] expressions) {
     Split split = new Split();
@@ -73,7 +73,7 @@ public final class Split {
     return split;
   }
 
-  /** What goes into the row of arguments, of which there is always one. */
+  /** The row of arguments; it has at least one column. */
   public Column[] arguments() {
     return arguments.isEmpty() ? new Column[] {functions.lit(0)} : arguments.toArray(Column[]::new);
   }

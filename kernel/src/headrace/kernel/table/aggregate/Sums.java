@@ -19,8 +19,8 @@ import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.ShortType;
 
 /**
- * sum and avg. The sum is exact, of doubles too: what is taken back leaves nothing behind, and the
- * order in which rows come and go makes no difference. Rounded once, when it is evaluated.
+ * sum and avg. The sum is exact, even of doubles: a retracted value leaves nothing behind, and the
+ * order of rows makes no difference. It is rounded once, when it is evaluated.
  */
 final class Sums extends Accumulator {
   /** Below it every whole number is a double. */

@@ -10,10 +10,9 @@ import java.time.temporal.TemporalAdjusters;
 import java.util.List;
 
 /**
- * Days, weeks or months of a time zone. A day is as long as it is there: 23 or 25 hours, when the
- * clocks change.
+ * Days, weeks or months of a time zone. A day has 23 or 25 hours when the clocks change.
  *
- * <p>{@code offset}: how long after midnight a period begins, by the clock on the wall.
+ * <p>{@code offset}: how long after midnight a period begins, in local time.
  */
 record Calendar(Unit unit, ZoneId zone, long offset) implements Grid {
   enum Unit {
@@ -56,8 +55,8 @@ record Calendar(Unit unit, ZoneId zone, long offset) implements Grid {
     LocalDate first =
         unit.first(
             LocalDateTime.ofInstant(instant, zone).minus(offset, ChronoUnit.MICROS).toLocalDate());
-    // When the clocks change, what they show may be before the start of a period that has begun, or
-    // after that of one that has not.
+    // When the clocks change, the local time may be before the start of a period that has begun, or
+    // after the start of one that has not.
     while (start(unit.plus(first, 1)) <= time) first = unit.plus(first, 1);
     while (start(first) > time) first = unit.plus(first, -1);
     return new Span(start(first), start(unit.plus(first, 1)));

@@ -4,8 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The windows that begin with a period and end at each step of it; the last ends with the period,
- * if need be with a shorter step.
+ * Windows that begin with a period and end at each of its steps; the last ends with the period, so
+ * its step may be shorter.
  */
 public record Cumulating(Grid periods, long step) implements Grid {
   public Cumulating {

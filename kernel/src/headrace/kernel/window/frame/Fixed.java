@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * WindowAggregate of one size, of which one starts at offset, and one every so often before and
+ * Windows of one size. One starts at offset, the others at multiples of {@code every} before and
  * after.
  */
 record Fixed(long size, long every, long offset) implements Grid {
@@ -21,7 +21,7 @@ record Fixed(long size, long every, long offset) implements Grid {
   @Override
   public List<Span> windowsOf(long time) {
     List<Span> windows = new ArrayList<>();
-    // The first that has not ended; those up to now have started.
+    // From the first that has not ended to the last that has started.
     for (long start = nextEnd(time) - size; start <= time; start += every)
       windows.add(new Span(start, start + size));
     return windows;

@@ -18,22 +18,22 @@ public sealed interface Frames extends Serializable permits Grid, Session {
     return false;
   }
 
-  /** WindowAggregate of one size, one every so often. They may overlap, or leave gaps. */
+  /** Windows of one size, one per {@code every}. They may overlap, or leave gaps. */
   static Grid fixed(long size, long every, long offset) {
     return new Fixed(size, every, offset);
   }
 
   /**
-   * Days, weeks (from Monday) or months of a time zone, each beginning that much after midnight by
-   * the clock on the wall.
+   * Days, weeks (from Monday) or months of a time zone, each starting {@code offset} after
+   * midnight, local time.
    */
   static Grid calendar(String unit, ZoneId zone, long offset) {
     return new Calendar(Calendar.Unit.valueOf(unit.toUpperCase(Locale.ROOT)), zone, offset);
   }
 
   /**
-   * WindowAggregate that all start with their period and end at each step of it, the last one with
-   * it.
+   * Windows that start with their period and end at each of its steps; the last ends with the
+   * period.
    */
   static Grid cumulating(long size, long step, long offset) {
     return new Cumulating(fixed(size, size, offset), step);
@@ -50,7 +50,7 @@ public sealed interface Frames extends Serializable permits Grid, Session {
     return new Session(gap);
   }
 
-  /** By name; periods are of the calendar if there is a unit, else of a size. */
+  /** By name; periods are calendar periods if there is a unit, otherwise of one size. */
   static Frames of(String kind, long size, long every, long offset, String unit, String zone) {
     return switch (kind) {
       case "fixed" -> fixed(size, every, offset);
