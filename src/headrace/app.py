@@ -63,7 +63,7 @@ class App:
         is how far behind the newest event an event may be and still count. An event whose time is more than `max_ahead` in
         the future is a bad record. After `idle_after` without records the stream no longer holds back others in the same
         query; after `close_after` without records from any topic of the query, open windows are closed. `bad` says what happens
-        to a bad record: "dead" keeps it, with its cause, in the application's dead-letter topic, "skip" counts it, "fail"
+        to a bad record: "dead" writes it, with its cause, to the application's dead-letter topic, "skip" counts it, "fail"
         stops the run and names it. `start` is where the first run starts in a topic: see `hr.sources.kafka`.
         """
         site = call_site()
@@ -118,7 +118,7 @@ class App:
         return Table(self, self._read(node))
 
     def queries(self) -> tuple[QuerySpec, ...]:
-        """What runs: one query for each stream or table that is written."""
+        """The queries that a run starts: one for each stream or table that is written."""
         return queries(self.name, self._writes, self.where)
 
     def describe(self, format: Literal["text", "mermaid", "json"] = "text") -> str:
@@ -136,8 +136,8 @@ class App:
     ) -> Summary:
         """Runs until it is stopped (Ctrl-C, SIGTERM), or, with until="now", until what is there now is processed.
 
-        With mode="realtime" results follow their events within milliseconds; some verbs and all sinks but topics are not
-        supported there. `on_event` is called with everything that happens.
+        With mode="realtime", results arrive within milliseconds; some verbs and all sinks but topics are not supported there.
+        `on_event` is called with each event of the run: see docs/start-and-stop.md.
         """
         from headrace.runtime.run import run
 
@@ -153,10 +153,10 @@ class App:
         on_event: Listener | None = None,
         quiet: bool = False,
     ) -> Run:
-        """Starts it and returns at once, for programs, tests and notebooks: `with app.start() as run:`.
+        """Starts a run and returns at once, for programs, tests and notebooks: `with app.start() as run:`.
 
-        Mistakes in the program and its settings are raised here, what goes wrong later by `run.wait()`. Notes, progress and
-        errors go to stderr, unless it is `quiet`.
+        Mistakes in the program and its settings are raised here, later errors by `run.wait()`. Notes, progress and errors go
+        to stderr, unless `quiet` is true.
         """
         from headrace.runtime.display import Silent
         from headrace.runtime.run import launch
@@ -165,7 +165,7 @@ class App:
         return launch(self, until=until, mode=mode, flags=flags, display=Silent() if quiet else None, on_event=on_event)
 
     def _read(self, node: Read) -> Read:
-        """The same topic can be declared again with other options; with the same options it is the same source."""
+        """The same topic can be declared again with other options; with the same options it is the same stream."""
         return self._sources.setdefault(node, node)
 
     def _write(
@@ -192,7 +192,9 @@ class App:
 
     def _preview(self, node: Node, records: int, broker: str | None, site: CallSite) -> Any:
         if not isinstance(records, int) or records < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise PlanError(f"records={records!r} is not a number of records", where=site.where, fix="write records=1000")
+            raise PlanError(
+                f"records={records!r} must be a whole number greater than zero", where=site.where, fix="write records=1000"
+            )
         extras.require("pandas", "DataFrames", where=site.where)
         from headrace.runtime.preview import preview
 
@@ -206,15 +208,15 @@ class App:
 
 
 def _source(source: str | Source, start: StartArgument | None, site: CallSite) -> Source:
-    """A name is that of a topic."""
+    """A plain name is a topic's."""
     if isinstance(source, str):
         return kafka(source, start="earliest" if start is None else start)
     if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise PlanError(
-            f"what is read is a topic's name or one of hr.sources, not {type(source).__name__}",
+            f"the source must be a topic's name or one of hr.sources, not {type(source).__name__}",
             where=site.where,
             fix='write app.stream("trades", …)',
         )
     if start is not None:
-        raise PlanError("start= belongs to the source", where=site.where, fix="write hr.sources.kafka(…, start=…)")
+        raise PlanError("start= is an option of the source", where=site.where, fix="write hr.sources.kafka(…, start=…)")
     return source

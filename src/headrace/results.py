@@ -1,4 +1,4 @@
-"""hr.read: what a topic holds now."""
+"""hr.read: what a topic contains now."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def read(
     as_: As = "pandas",
     broker: str | None = None,
 ) -> Any:
-    """What a topic holds now: its committed records as a pandas DataFrame or, with as_="arrow", a pyarrow Table.
+    """Returns a topic's committed records as a pandas DataFrame or, with as_="arrow", as a pyarrow Table.
 
-    The columns are those of `schema` or, with `app`, those with which the application writes or reads the topic.
-    `as_table` asks for the newest row of each key, without those that were deleted: of the record's key, or of the columns
-    `key`, by `version` if there is one. `columns` picks columns; `_key`, `_topic`, `_partition`, `_offset` and `_timestamp`
-    are there too. `start` and `until` are times or offsets, as in `hr.sources.kafka`; `limit` asks for the newest rows only.
-    A record that can't be decoded is left out, with a warning that counts them, or, with bad="fail", an error.
+    The columns are those of `schema` or, with `app`, those that the application writes to or reads from the topic.
+    `as_table` returns the newest row of each key, without deleted ones: the key is the record's or the columns `key`, and
+    `version` says which row is newer. `columns` selects columns; `_key`, `_topic`, `_partition`, `_offset` and `_timestamp`
+    can be selected too. `start` and `until` are times or offsets, as in `hr.sources.kafka`; `limit` returns only the newest
+    rows. Records that can't be decoded are left out, with a warning that counts them; with bad="fail" they are an error.
     """
     site = call_site()
     where = site.where
@@ -53,7 +53,9 @@ def read(
     if bad is not None:
         checks.one_of("bad", bad, ("skip", "fail"), where)
     if limit is not None and (not isinstance(limit, int) or limit < 1):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise PlanError(f"limit={limit!r} is not a number of rows", where=where, fix="write limit=100, or leave it out")
+        raise PlanError(
+            f"limit={limit!r} must be a whole number greater than zero", where=where, fix="write limit=100, or leave it out"
+        )
     if isinstance(topic, str):
         source = kafka(topic)
     elif isinstance(topic, Kafka):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -62,21 +64,21 @@ def read(
         raise PlanError(
             f"read() takes a topic's name or hr.sources.kafka(…), not {type(topic).__name__}",
             where=where,
-            fix='write hr.read("trades", schema="…"); stream.preview() shows what a stream has',
+            fix='write hr.read("trades", schema="…"); stream.preview() shows the rows of a stream',
         )
     if app is None and schema is None and format is None:
         raise PlanError(
-            f"nothing says which columns {source.title} has",
+            f"the columns of {source.title} are unknown",
             where=where,
             fix='add schema="…", app=app for a topic that the application writes or reads, or format="text"',
         )
     if as_table is False and key is not None:
-        raise PlanError("key= asks for a table, and as_table=False for none", where=where, fix="leave one of the two out")
+        raise PlanError("key= and as_table=False contradict each other", where=where, fix="leave one of them out")
     named = source.topics if len(source.topics) != 1 else source.topics[0]
     if start is not None:
         source = replace(source, start=kafka(named or None, pattern=source.pattern, start=start).start)
     if source.start == "latest":
-        raise PlanError("from the end on there is nothing yet", where=where, fix="leave start= out, or write limit=100")
+        raise PlanError('start="latest" leaves nothing to read', where=where, fix="leave start= out, or write limit=100")
     end = None if until is None else replace(source, start=kafka(named or None, pattern=source.pattern, start=until).start)
 
     extras.require("pandas", "DataFrames and Arrow tables", where=where)

@@ -60,7 +60,7 @@ class Stream:
         return self._next(build.explode(self._node, expression, name, call_site()))
 
     def apply(self, function: Callable[[Any], Any], *, columns: tuple[str, ...] | list[str] | None = None) -> Stream:
-        """Applies a function from DataFrame to DataFrame; name its columns if they change. It must keep `_time`."""
+        """Applies a function of Spark DataFrames; list the columns if it changes them. It must keep `_time`."""
         return self._next(build.apply(self._node, function, columns, call_site()))
 
     def merge(self, *others: Stream) -> Stream:
@@ -125,7 +125,7 @@ class Stream:
     def key_by(self, *columns: str, **named: str) -> Stream:
         """Keys the stream by these columns, or by named expressions: `key_by("symbol", day="date(at)")`.
 
-        Aggregates and windows are then per key, and the key is the key of what it writes.
+        Aggregates and windows are then computed per key, and `to` writes it as the record's key.
         """
         return self._next(build.key_by(self._node, columns, named, call_site()))
 
@@ -170,9 +170,9 @@ class Stream:
         """Windows over the stream, or over each key of a keyed one; then `agg` or `count`.
 
         `emit` says when results are emitted: "updates" (whenever one changes), "final" (once, when no event can arrive any
-        more), "all" (both), or hr.every("1 minute"). `late` says what happens to an event whose window is final: "drop" counts
-        it, "divert" sends it to `windowed.late`, "fail" stops the run. `close_after` closes these windows after that long
-        without records; the default is the stream's.
+        more), "all" (both), or hr.every("1 minute"). `late` says what happens to an event whose window is final: "drop" drops
+        and counts it, "divert" emits it in `windowed.late`, "fail" stops the run. `close_after` closes these windows after
+        that long without records; the default is the stream's.
         """
         from headrace.windowed import WindowedStream
 
@@ -201,16 +201,16 @@ class Stream:
         """Writes to a topic, or to one of `hr.sinks`, exactly once.
 
         `name` names the query and its state; the default is the name of the topic or sink. With delivery="at_least_once" a
-        topic may get rows twice after a crash, but readers need not wait for transactions. `format` is how the records of
-        a topic are written, and `key_format` how their keys are: one of `hr.formats` or its name. The defaults are "json" and
-        "text". `headers` adds headers to the records of a topic: names and expressions, text or bytes, none where it is null.
+        topic may get rows twice after a crash, but readers need not wait for transactions. `format` is the format of the
+        topic's records, and `key_format` that of their keys: one of `hr.formats` or its name. The defaults are "json" and
+        "text". `headers` adds headers to the topic's records: names and expressions of text or bytes; a null adds none.
         """
         self._app._write(self._node, to, name, delivery, format, key_format, headers, call_site())  # pyright: ignore[reportPrivateUsage]
 
     def preview(self, *, records: int = 1000, broker: str | None = None) -> Any:
-        """The rows of this stream, as a pandas DataFrame, computed from the newest `records` of each source; for notebooks.
+        """Computes this stream from the newest `records` of each source, and returns its rows as a pandas DataFrame.
 
-        Nothing is written and no state is left; the application may run meanwhile. Windows are closed as if nothing else came.
+        Nothing is written and no state is left; the application may run meanwhile. Open windows are closed.
         """
         return self._app._preview(self._node, records, broker, call_site())  # pyright: ignore[reportPrivateUsage]
 

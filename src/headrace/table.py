@@ -1,4 +1,4 @@
-"""Table: rows that change, each known by its key. KeyedTable: the same, put into groups."""
+"""Table: rows that change, each identified by its key. KeyedTable: the same rows, in groups."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @spelling.facade("a table", habits.TABLE)
 class Table:
-    """The newest row of each key: a topic read as one, the newest events of a stream, a running aggregate, a join of tables.
+    """The newest row of each key: a topic read as a table, the newest events of a stream, a running aggregate, a join.
 
     Every verb returns a table derived from this one: its rows change when these do.
     """
@@ -58,8 +58,8 @@ class Table:
     def join(self, other: Table, *, on: On, how: How = "inner") -> Table:
         """The rows of both that are equal in the columns `on`, a name or {mine: the other's}; kept up to date.
 
-        With how="left" a row of this table without a partner comes too, with how="full" one of either. The key: if both are
-        joined on their keys, that; if the other is joined on its key, this table's; else the keys of both.
+        With how="left", rows of this table without a partner are included, with how="full" those of either. The result's key
+        is the common key if both are joined on their keys, this table's if the other is joined on its key, else both keys.
         """
         site = call_site()
         if not isinstance(other, Table) or other._app is not self._app:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -103,14 +103,14 @@ class Table:
     ) -> None:
         """Writes every change to a topic, with the table's key as the record's key; a deleted row has no value.
 
-        Or to one of `hr.sinks`, where a row replaces the one of its key. The rest is as in `Stream.to`.
+        In one of `hr.sinks`, a row replaces the earlier row of its key. The options are those of `Stream.to`.
         """
         self._app._write(self._node, to, name, delivery, format, key_format, headers, call_site())  # pyright: ignore[reportPrivateUsage]
 
     def preview(self, *, records: int = 1000, broker: str | None = None) -> Any:
-        """The rows of this table, as a pandas DataFrame, computed from the newest `records` of each source; for notebooks.
+        """Computes this table from the newest `records` of each source, and returns its rows as a pandas DataFrame.
 
-        Nothing is written and no state is left; the application may run meanwhile. Windows are closed as if nothing else came.
+        Nothing is written and no state is left; the application may run meanwhile. Open windows are closed.
         """
         return self._app._preview(self._node, records, broker, call_site())  # pyright: ignore[reportPrivateUsage]
 
@@ -129,7 +129,7 @@ class KeyedTable:
         self._named = named
 
     def agg(self, **aggregates: str) -> Table:
-        """One row for each group: its key and the aggregates over the rows that are in it now."""
+        """One row for each group: its key, and the aggregates over the rows now in it."""
         return Table(self._app, tables.aggregate(self._node, self._columns, self._named, aggregates, call_site()))
 
     def count(self) -> Table:

@@ -1,4 +1,4 @@
-"""WindowedStream: a stream cut into windows, which waits for its aggregates."""
+"""WindowedStream: a stream with windows; its aggregates are still to come."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class WindowedStream(Generic[Result]):
     def agg(self, **aggregates: str) -> Result:
         """One row for each key and window: the key, `window_start`, `window_end`, the aggregates, and `final`.
 
-        With emit="updates" or "all" a table (each row replaces the one before); with emit="final" or hr.every(...) a stream
-        (a row is what was known then).
+        With emit="updates" or "all" it is a table, in which each row replaces the one before; with emit="final" or
+        hr.every(...) it is a stream, in which each row is the result as of that time.
         """
         from headrace.table import Table
 
@@ -38,7 +38,7 @@ class WindowedStream(Generic[Result]):
     def late(self) -> Stream:
         """With late="divert": the events that came too late, with the window they missed and `late_by`, in seconds.
 
-        An event that missed several windows comes once for each.
+        An event that missed several windows is emitted once for each.
         """
         return Stream(self._app, build.too_late(self._over, call_site()))
 

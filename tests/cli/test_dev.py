@@ -87,7 +87,7 @@ def test_results_follow_every_save_and_mistakes_are_shown_where_they_are(
 
     saved = time.monotonic()
     file.write_text(text.replace("price > 1", "price > 2"))
-    dev.says("starting again")
+    dev.says("saved: restarting")
     assert dev.says(f"{out}: ").endswith('{"symbol": "B", "price": 3, "value": 30}')
     print(f"from the save to the result: {time.monotonic() - saved:.1f} s")
 

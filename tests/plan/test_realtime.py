@@ -50,11 +50,11 @@ REFUSED: list[tuple[str, Callable[[Stream], Any]]] = [
     ("a join of two streams", lambda s: s.join(other(s).drop("page", "v", "at"), on="id", within="5 seconds")),
     ("a join of two tables", lambda s: s.key_by("page").as_table().join(pages(s), on="page")),
     ("a join as of the event's time", lambda s: s.join(pages(s), on="page", as_of="event_time", history="1 hour")),
-    ("a join with a table of what keeps state", lambda s: s.dedupe("id").join(pages(s), on="page")),
+    ("a join with a table whose input keeps state", lambda s: s.dedupe("id").join(pages(s), on="page")),
     ("dedupe(within=…)", lambda s: s.dedupe("id", within="1 hour").where("v > 1")),
     ("the Python function twice()", lambda s: s.with_columns(w="twice(v)").where("w > 1")),
     ("a merge that reads the topic 'clicks' twice", lambda s: s.where("v > 1").merge(s.where("v < 0"))),
-    ("a merge of what keeps state", lambda s: s.dedupe("id").merge(other(s))),
+    ("a merge whose input keeps state", lambda s: s.dedupe("id").merge(other(s))),
 ]
 
 

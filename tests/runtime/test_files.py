@@ -273,7 +273,7 @@ def test_a_record_of_a_file_that_ends_the_run_is_named_by_file_and_byte(project:
 def test_an_empty_folder_is_read_as_soon_as_it_has_files(project: Any, topic: str) -> None:
     batches = Batches()
     with copying(topic).start(broker=project.address, on_event=batches, quiet=True) as handle:
-        batches.note("the files 'data': there are none yet")
+        batches.note("the files 'data': there are no files yet")
         put("a.json", lines(1))
         batches.rows(1)
         handle.stop()

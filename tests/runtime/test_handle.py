@@ -69,7 +69,7 @@ def test_a_run_goes_on_until_it_is_stopped_and_says_what_it_did(project: Any, to
     heard.rows(3)
     assert run.progress["copy"].total.rows_in == 3
     assert run.progress["copy"].batch.query == "copy"
-    with pytest.raises(TimeoutError, match=r"still runs after 0\.1 seconds"):
+    with pytest.raises(TimeoutError, match=r"is still running after 0\.1 seconds"):
         run.wait(0.1)
     run.stop()
     run.stop()
@@ -271,7 +271,7 @@ def test_a_listener_that_raises_is_reported_once_and_the_run_goes_on(project: An
     assert summary.totals[0].rows_out == 1
     notes = [event.text for event in heard if isinstance(event, Note) and "listener" in event.text]
     assert len(notes) == 1
-    assert notes[0].endswith("broken failed at Note, and the run goes on: ValueError: no")
+    assert notes[0].endswith("broken failed at Note, and the run continues: ValueError: no")
 
 
 def test_a_mistake_in_the_program_comes_from_start_and_what_the_broker_lacks_from_wait(

@@ -192,13 +192,13 @@ def test_an_empty_topic_has_no_rows_and_still_its_columns(broker: Any, topic: st
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "nothing says which columns the topic 't' has"),
-        ({"schema": "v int", "limit": 0}, "limit=0 is not a number of rows"),
-        ({"schema": "v int", "start": "latest"}, "from the end on there is nothing yet"),
+        ({}, "the columns of the topic 't' are unknown"),
+        ({"schema": "v int", "limit": 0}, "limit=0 must be a whole number greater than zero"),
+        ({"schema": "v int", "start": "latest"}, 'start="latest" leaves nothing to read'),
         ({"schema": "v int", "columns": ["w"]}, "there is no column 'w'"),
         ({"schema": "v int", "as_": "polars"}, "as_"),
         ({"schema": "v int", "limitt": 3}, "limitt"),
-        ({"schema": "v int", "key": "v", "as_table": False}, "key= asks for a table"),
+        ({"schema": "v int", "key": "v", "as_table": False}, "key= and as_table=False contradict each other"),
     ],
 )
 def test_a_mistake_is_an_error_at_the_line_of_the_call(arguments: dict[str, Any], message: str) -> None:

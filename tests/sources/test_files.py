@@ -23,11 +23,11 @@ def reading(source: Files, schema: str = SCHEMA) -> hr.App:
 
 
 REFUSED: dict[str, tuple[Callable[[], object], str, str]] = {
-    "nothing": (lambda: hr.sources.files(""), "needs a folder", 'files("data/trades")'),
+    "nothing": (lambda: hr.sources.files(""), "needs a path", 'files("data/trades")'),
     "an unknown format": (lambda: hr.sources.files("d", format="orc"), "format='orc' is not known", "'parquet'"),  # type: ignore[arg-type]
-    "a long delimiter": (lambda: hr.sources.files("d", format="csv", delimiter="||"), "is not one character", '";"'),
+    "a long delimiter": (lambda: hr.sources.files("d", format="csv", delimiter="||"), "must be one ASCII character", '";"'),
     "a delimiter of JSON": (lambda: hr.sources.files("d", delimiter=";"), "delimiter= is for CSV", 'format="csv"'),
-    "a pattern of folders": (lambda: hr.sources.files("d*/a.json"), "is one of folders", "the folder above"),
+    "a pattern of folders": (lambda: hr.sources.files("d*/a.json"), "matches folders", "the folder above"),
     "a format beside it": (
         lambda: hr.App("a").stream(hr.sources.files("d"), schema=SCHEMA, format="json"),
         "the files 'd' say their format themselves",
@@ -35,18 +35,18 @@ REFUSED: dict[str, tuple[Callable[[], object], str, str]] = {
     ),
     "a start beside it": (
         lambda: hr.App("a").stream(hr.sources.files("d"), schema=SCHEMA, start="latest"),
-        "start= belongs to the source",
+        "start= is an option of the source",
         "",
     ),
     "no schema": (lambda: hr.App("a").stream(hr.sources.files("d")), "has no schema", "add schema="),
     "an array in CSV": (
         lambda: reading(hr.sources.files("d", format="csv"), "k array<int>"),
-        "a cell of a CSV file is one value",
+        "a cell of a CSV file holds a single value",
         "from_json(k",
     ),
     "a table without a version": (
         lambda: hr.App("a").table(hr.sources.files("d"), key="k", schema=SCHEMA),
-        "between their rows there is no order",
+        "whose rows have no order",
         "version=",
     ),
 }

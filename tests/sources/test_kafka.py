@@ -46,9 +46,9 @@ def test_a_start_is_a_word_a_time_or_offsets(start: object, found: object) -> No
 
 
 REFUSED: dict[str, tuple[Callable[[], object], str, str]] = {
-    "nothing": (lambda: hr.sources.kafka(), "kafka() takes a topic or a pattern", 'kafka("trades")'),
-    "both": (lambda: hr.sources.kafka("t", pattern="t.*"), "kafka() takes a topic or a pattern", 'kafka("trades")'),
-    "no topics": (lambda: hr.sources.kafka([]), "no topic", 'kafka("trades")'),
+    "nothing": (lambda: hr.sources.kafka(), "kafka() takes either a topic or a pattern", 'kafka("trades")'),
+    "both": (lambda: hr.sources.kafka("t", pattern="t.*"), "kafka() takes either a topic or a pattern", 'kafka("trades")'),
+    "no topics": (lambda: hr.sources.kafka([]), "needs a topic", 'kafka("trades")'),
     "a bad name": (lambda: hr.sources.kafka(["t", "a b"]), "'a b' is not a valid topic name", "letters"),
     "one twice": (lambda: hr.sources.kafka(["t", "t"]), "'t' is named twice", "once"),
     "a bad pattern": (lambda: hr.sources.kafka(pattern="t("), "'t(' is not a regular expression", 'pattern="trades-.*"'),
@@ -56,16 +56,20 @@ REFUSED: dict[str, tuple[Callable[[], object], str, str]] = {
     "a bad offset": (lambda: hr.sources.kafka("t", start={0: -1}), "{0: -1} is not a partition and an offset", "0 or more"),
     "no offset": (lambda: hr.sources.kafka("t", start={}), "start= names no offset", "start={0: 1200}"),
     "another topic's": (lambda: hr.sources.kafka("t", start={"u": {0: 1}}), "the topic 'u', which is not read", "it reads: t"),
-    "offsets of several": (lambda: hr.sources.kafka(["t", "u"], start={0: 1}), "given by topic", '{"trades": {0: 1200}}'),
+    "offsets of several": (
+        lambda: hr.sources.kafka(["t", "u"], start={0: 1}),
+        "with several topics, offsets are per topic",
+        '{"trades": {0: 1200}}',
+    ),
     "a start beside a source": (
         lambda: hr.App("a").stream(hr.sources.kafka("t"), schema=SCHEMA, start="latest"),
-        "start= belongs to the source",
+        "start= is an option of the source",
         "hr.sources.kafka(…, start=…)",
     ),
     "no source": (lambda: hr.App("a").stream(7, schema=SCHEMA), "not int", "app.stream("),  # type: ignore[arg-type]
     "a table of several": (
         lambda: hr.App("a").table(hr.sources.kafka(["t", "u"]), schema=SCHEMA, key="k"),
-        "there is no order",
+        "whose records have no common order",
         "version=",
     ),
     "a table from a start": (

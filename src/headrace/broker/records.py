@@ -43,7 +43,7 @@ class DeadLetter:
     query: str = ""
     record: Record = Record(None)
     key: bytes = b""
-    """That of the letter in the topic of dead letters."""
+    """The dead letter's own key, in the topic of dead letters."""
     time: datetime | None = None
     foreign: bool = False
     """Not a dead letter at all, but a record that another program wrote to the topic of dead letters."""

@@ -1,6 +1,6 @@
-"""Runs a file while you edit it: shows its results, and starts again after each save, errors included.
+"""Runs a file while you edit it: shows its results and errors, and restarts after each save.
 
-It computes from the newest records of each source, and goes on with what comes. Nothing is written: no topic, no database, no
+It reads the newest records of each source, then the new ones as they arrive. It writes nothing: no topic, no database, no
 e-mail, no state. `headrace run` does that.
 """
 
@@ -17,7 +17,9 @@ from headrace.printable import LINES, printable
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("app", metavar="FILE.py[:NAME]", help="the file, and the App's name if it has several")
-    parser.add_argument("--records", type=int, default=1000, metavar="N", help="of each source the newest N (default 1000)")
+    parser.add_argument(
+        "--records", type=int, default=1000, metavar="N", help="start with the newest N records of each source (default 1000)"
+    )
     flags.setting(parser, "broker", "master", "driver_memory")
 
 
@@ -25,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     from headrace.runtime.dev import dev
 
     if args.records < 1:
-        raise ConfigError("--records must be greater than zero", fix="leave it out, or give a number such as 1000")
+        raise ConfigError("--records must be greater than zero", fix="leave it out, or write a number such as --records 1000")
     try:
         return dev(args.app, args.records, vars(args), _say)
     finally:

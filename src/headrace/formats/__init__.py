@@ -1,4 +1,4 @@
-"""How records are written as bytes; one file a format. A name is short for its value: "json" for `json()`."""
+"""How records are encoded as bytes, one module per format. A name is short for its value: "json" for `json()`."""
 
 from typing import TYPE_CHECKING
 

@@ -9,7 +9,7 @@ from headrace.plan.format import Format
 
 @dataclass(frozen=True, kw_only=True)
 class Csv(Format):
-    """The first record of a file names its columns: records alone, in a topic, are no CSV. See `hr.sources.files`."""
+    """The first line of a file names its columns, so records in a topic can't be CSV. See `hr.sources.files`."""
 
     delimiter: str = ","
 

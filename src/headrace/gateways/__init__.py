@@ -1,1 +1,1 @@
-"""How records of other systems get into topics: one loop, one protocol for positions (ARCHITECTURE.md, "Positions")."""
+"""Writes records of other systems to topics: one loop, one protocol for positions (ARCHITECTURE.md, "Positions")."""

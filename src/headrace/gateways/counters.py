@@ -1,4 +1,4 @@
-"""What became of the records of a source. The account closes at every look."""
+"""Counts what happened to each record of a source. The counts add up at every moment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Of this run. Records that are read again after a failure count once: `again` says how many that were."""
+    """Counts of this run. A record that is read again after a failure counts once, and once more in `again`."""
 
     received: int = 0
     in_topic: int = 0
@@ -32,7 +32,7 @@ class Progress:
     position: Any = None
     lag: str | None = None
     rate: float = 0.0
-    """Records a second that got into the topic, since the last look of the loop."""
+    """Records per second written to the topic, since the last measurement."""
 
     def __str__(self) -> str:
         parts = [

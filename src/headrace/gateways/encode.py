@@ -1,4 +1,4 @@
-"""A source's record as the producer takes it, or why it can't be one."""
+"""Encodes a source's record for the producer, or says why it can't be one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.errors import RunError
 from headrace.sources.custom import Record
 
 OVERHEAD = 128
-"""Of a batch with one record, and a little more."""
+"""The overhead of a batch with one record, rounded up."""
 
 
 class BadYield(RunError):
@@ -31,7 +31,9 @@ def value(given: object) -> bytes | None:
             raise BadYield(f"the source yielded a dict that is not JSON: {e}") from e
     if isinstance(given, bytes | bytearray):
         return bytes(given)
-    raise BadYield(f"the source yielded a record whose value is a {type(given).__name__}", fix="bytes, a text, a dict or None")
+    raise BadYield(
+        f"the source yielded a record whose value is of type {type(given).__name__}", fix="yield bytes, str, dict or None"
+    )
 
 
 def key(given: object) -> bytes | None:
@@ -39,11 +41,11 @@ def key(given: object) -> bytes | None:
         return given
     if isinstance(given, str):
         return given.encode()
-    raise BadYield(f"the source yielded a record whose key is a {type(given).__name__}", fix="bytes, a text or None")
+    raise BadYield(f"the source yielded a record whose key is of type {type(given).__name__}", fix="yield bytes, str or None")
 
 
 def millis(given: object) -> int:
-    """0 for none."""
+    """Milliseconds since 1970; 0 for none."""
     match given:
         case None:
             return 0
@@ -64,7 +66,7 @@ def headers(given: Any) -> list[tuple[str, bytes | None]]:
     try:
         return [(_text(name), None if content is None else _bytes(content)) for name, content in given]
     except (TypeError, ValueError) as e:
-        raise BadYield(f"the source yielded the headers {given!r}", fix='pairs: headers=[("name", b"value")]') from e
+        raise BadYield(f"the source yielded the headers {given!r}", fix='write pairs: headers=[("name", b"value")]') from e
 
 
 def headers_size(headers: list[tuple[str, bytes | None]]) -> int:
@@ -75,12 +77,12 @@ def checked(item: object) -> Record:
     if not isinstance(item, Record):
         raise BadYield(
             f"the source yielded a {type(item).__name__}, not a record",
-            fix="yield hr.sources.Record(value=…, position=…), or None for nothing now",
+            fix="yield hr.sources.Record(value=…, position=…), or None while there is nothing new",
         )
     return item
 
 
-_TIMES = "a datetime with a time zone, or milliseconds since 1970"
+_TIMES = "yield a datetime with a time zone, or milliseconds since 1970"
 
 
 def _text(name: object) -> str:
@@ -104,7 +106,7 @@ def _plain(given: object) -> str:
         case Decimal() | UUID():
             return str(given)
         case _:
-            raise TypeError(f"a {type(given).__name__} in it has no form in JSON")
+            raise TypeError(f"it contains a {type(given).__name__}")
 
 
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain).encode

@@ -20,22 +20,22 @@ FORMAT = 1
 _NUMBERS = (int, float)
 _TOPIC = {
     "cleanup.policy": "compact",
-    # A start reads all of it: what compaction has not come to yet must be little.
+    # A start reads the whole topic, so little of it may be uncompacted.
     "segment.bytes": str(16 << 20),
     "min.cleanable.dirty.ratio": "0.1",
 }
 
 
 class BadPosition(RunError):
-    """A source's position that can't be stored, or does not move on."""
+    """A source's position that can't be stored, or that is not after the last one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What stands in the topic of positions."""
+    """What the topic of positions holds for a source."""
 
     position: Any
-    """Where the source stood after the last record; None before the first."""
+    """The position after the last record; None before the first."""
     records: int = 0
     """How many records the source has written, refused ones included."""
     transaction: int = 0
@@ -57,7 +57,7 @@ def ensure(connection: Connection, app: str) -> None:
 
 
 def to_bytes(stored: Stored) -> bytes:
-    """The position as JSON; refuses what would come back as something else."""
+    """The position as JSON; refuses one that would be read back as something else."""
     text = {
         "format": FORMAT,
         "position": _packed(stored.position),
@@ -72,7 +72,7 @@ def to_bytes(stored: Stored) -> bytes:
     except (TypeError, ValueError, RecursionError) as e:
         raise BadPosition(f"the position {stored.position!r} can't be stored as JSON: {e}", fix=_FIX) from e
     if not same:
-        raise BadPosition(f"the position {stored.position!r} would come back from JSON as something else", fix=_FIX)
+        raise BadPosition(f"the position {stored.position!r} does not survive a round trip through JSON", fix=_FIX)
     return made
 
 
@@ -134,9 +134,9 @@ def read(
 
 
 def moved(position: Any, last: Any) -> str | None:
-    """What is wrong with a position that follows another; None if nothing can be seen.
+    """What is wrong with a position that follows another; None if nothing.
 
-    Numbers have an order; of everything else only that it is the same can be known.
+    Only numbers can be compared; other positions can only be equal.
     """
     if position == last:
         return f"position {position!r} came twice"
@@ -145,7 +145,7 @@ def moved(position: Any, last: Any) -> str | None:
     return None
 
 
-_FIX = "a position is a text, bytes, a number, or a list or dict of such (JSON)"
+_FIX = "use text, bytes, a number, or a list or dict of JSON values"
 
 
 def _packed(position: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The service that runs a source beside an application: pulls records, writes them, starts again what failed.
+"""The service that runs a source beside an application: pulls records, writes them, and restarts what failed.
 
 Two threads. The loop pulls the user's generator, and only then takes the lock and writes the record: so the generator is asked
 for more only when there is room. The timer commits what has waited long enough, even while the generator waits for something.
@@ -37,11 +37,11 @@ _STOP_SECONDS = 5.0
 
 
 class SourceFailed(RunError):
-    """The user's source raised."""
+    """The user's source raised an exception."""
 
 
 def prepare(source: Custom, connection: Connection) -> None:
-    """Creates the topic that a source fills, or raises why it does not fit."""
+    """Creates the topic that a source fills, or raises why the one that exists does not fit."""
     own = source.timestamps == "record"
     topics.ensure(connection, source.topic, config={"message.timestamp.type": "CreateTime"} if own else {})
     if own and topics.describe(connection, source.topic).config.get("message.timestamp.type") == "LogAppendTime":
@@ -53,10 +53,10 @@ def prepare(source: Custom, connection: Connection) -> None:
 
 
 class Service:
-    """Lands the records of one source in its topic.
+    """Writes the records of one source to its topic.
 
-    `start` creates its topics and begins. `check` raises what ended it for good. `drain` waits until everything that the source
-    had is in the topic: it has ended, or has said that there is nothing now. `stop` commits what is whole.
+    `start` creates the topics and begins. `check` raises the error that ended it. `drain` waits until all that the source has
+    is in the topic: until it returns, or yields None. `stop` commits the records up to the last position.
     """
 
     role: Literal["feeds"] = "feeds"
@@ -97,7 +97,7 @@ class Service:
             thread.start()
 
     def check(self) -> None:
-        """Raises what ended it, if something did."""
+        """Raises the error that ended it, if one did."""
         if self._error is not None:
             raise self._error
 
@@ -107,14 +107,14 @@ class Service:
         return self._quiet.is_set()
 
     def drain(self, timeout: float | None = None) -> bool:
-        """For bounded runs. False: timeout. What is there is committed without waiting for more."""
+        """For bounded runs: commits what is there without waiting for more. False after `timeout`."""
         self._hurry = True
         done = self._quiet.wait(timeout)
         self.check()
         return done
 
     def stop(self, timeout: float = _STOP_SECONDS) -> bool:
-        """False if the source does not come back: what it yields later is not written."""
+        """False if the source does not return in time; what it yields later is not written."""
         self._stop.set()
         self._begun.set()
         end = time.monotonic() + timeout
@@ -141,11 +141,11 @@ class Service:
                     return
                 except (SourceFailed, BrokerError, Broken, KafkaException) as e:
                     failed = 1 if self._commits > commits else failed + 1
-                    error = self._told(e)
+                    error = self._as_run_error(e)
                     if failed > len(self._backoff):
                         raise error from e
                     wait = self._backoff[failed - 1]
-                    self._say(f"{error}\n  starting it again in {wait:g} s (try {failed} of {len(self._backoff)})")
+                    self._say(f"{error}\n  restarting in {wait:g} s (try {failed} of {len(self._backoff)})")
                     self._stop.wait(wait)
         except HeadraceError as e:
             self._end(e)
@@ -165,7 +165,7 @@ class Service:
                 self._session, self._broken = session, None
                 self._show(session)
             if session.stored.position is not None:
-                self._say(f"source {self._source.name!r} goes on after {session.stored.position!r}")
+                self._say(f"source {self._source.name!r} resumes after {session.stored.position!r}")
             try:
                 records = iter(self._source.reader.read(session.stored.position))
             except Exception as e:
@@ -239,7 +239,7 @@ class Service:
             if not session.began:
                 self._quiet.set()
             self._show(session)
-        # A source that did not wait by itself is not asked again at once.
+        # So that a source that yields None without waiting does not spin.
         if asked - self._asked < _REST:
             self._stop.wait(_REST)
         self._asked = time.monotonic()
@@ -256,13 +256,13 @@ class Service:
         self._begun.clear()
         if refused:
             self._say(
-                f"source {self._source.name!r}: {refused} records were too large for {self._source.topic}: dead letters\n"
+                f"source {self._source.name!r}: {refused} dead letters: records too large for {self._source.topic}\n"
                 f"  fix: headrace dead list {self._app}"
             )
         self._show(session)
 
     def _roll_back(self, session: Session) -> None:
-        """What is not in the topic will be read again, and is counted then."""
+        """Records that are not in the topic will be read again, and are counted then."""
         lost = self._received - self._committed - self._refused
         self._received -= lost
         self._again += lost
@@ -272,7 +272,7 @@ class Service:
         self._show(session)
 
     def _show(self, session: Session, *, last: bool = False) -> None:
-        """With the lock, so that the account is of one moment."""
+        """Called with the lock, so that all counts are of the same moment."""
         buffered = session.records + session.refused
         counters = Counters(self._received, self._committed, buffered, 0, self._refused, self._again)
         now, shown = time.monotonic(), self.progress
@@ -289,7 +289,7 @@ class Service:
             self._say(str(self.progress))
 
     def _time(self) -> None:
-        """Commits what waits while the loop waits for the source; at the end too, or readers would wait with it."""
+        """Commits what is ready while the loop waits for the source, and at the end, so that readers need not wait for it."""
         while not self._stop.is_set():
             self._begun.wait()
             session = self._session
@@ -313,18 +313,18 @@ class Service:
             except Exception as e:
                 self._broken = e
                 self._begun.clear()
-                self._say(f"source {self._source.name!r}: {e}: it starts again when it yields")
+                self._say(f"source {self._source.name!r}: {e}; it restarts at its next record")
 
     def _users(self, error: Exception, session: Session) -> SourceFailed:
         where = _raised(error, self._source.reader) or self._source.where
-        stood = "at its beginning" if session.position is None else f"after position {session.position!r}"
+        after = "at its beginning" if session.position is None else f"after position {session.position!r}"
         return SourceFailed(
-            f"the source {self._source.name!r} raised {type(error).__name__} {stood}: {error}",
+            f"the source {self._source.name!r} raised {type(error).__name__} {after}: {error}",
             where=where,
-            fix="correct it; nothing is lost: it goes on after the last position that is in the topic",
+            fix="correct it and start again; nothing is lost: it resumes after the last position stored in the topic",
         )
 
-    def _told(self, error: Exception) -> RunError:
+    def _as_run_error(self, error: Exception) -> RunError:
         match error:
             case RunError():
                 return error
@@ -346,7 +346,7 @@ class Service:
 
 
 def _line(records: Any) -> Where | None:
-    """Where a generator stands."""
+    """The line that a generator has reached."""
     frame = getattr(records, "gi_frame", None)
     return None if frame is None else _where(frame.f_code.co_filename, frame.f_lineno)
 

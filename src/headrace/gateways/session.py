@@ -26,7 +26,7 @@ from headrace.plan.queries import dead_topic
 from headrace.sources.custom import Custom, Record
 
 LARGE = {"max.message.bytes": str(100 << 20)}
-"""Of the topic of dead letters: what is too large elsewhere has to find its place there."""
+"""Configuration of the dead-letter topic: it must take records that are too large for other topics."""
 
 _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)  # pyright: ignore
 _BATCH = 1_000_000
@@ -40,11 +40,11 @@ class Fenced(RunError):
 
 
 class Broken(Exception):
-    """The session is of no use any more; the next one finds out what was written."""
+    """The session can't continue; the next one finds out what was written."""
 
 
 class Stopped(Exception):
-    """Somebody wants the source to stop."""
+    """The source was asked to stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ class Limits:
     seconds: float = 0.2
     queue: int = 32 << 20
     timeout: float = 60.0
-    """After so long the broker ends a transaction by itself."""
+    """The broker aborts a transaction after this long."""
 
 
 class Session:
-    """Used by one thread at a time: the loop's lock sees to it."""
+    """Used by one thread at a time: the service's lock ensures it."""
 
     def __init__(self, connection: Connection, app: str, source: Custom, limits: Limits, stopped: Callable[[], bool]) -> None:
         self._connection, self._app, self._source, self._limits, self._stopped = connection, app, source, limits, stopped
@@ -70,12 +70,12 @@ class Session:
         self._by_log = source.timestamps == "log"
         self._topic_id = topics.ids(connection, [source.topic])[source.topic]
         self._queue = max(limits.queue, self._largest + _BATCH)
-        self._largest_letter = min(topics.largest(connection, self._dead), self._queue)
+        self._largest_dead = min(topics.largest(connection, self._dead), self._queue)
         self._producer = self._fence()
         self.stored = self._read()
         self._clear()
         self.position: Any = self.stored.position
-        """Of the last record that had one."""
+        """The position of the last record that had one."""
 
     def add(self, record: Record) -> None:
         value, key, timestamp, headers, position = record
@@ -90,15 +90,15 @@ class Session:
         if more:
             size += encode.headers_size(more)
         if position is not None:
-            # Before it is sent: a record with a bad position has no place.
+            # Checked before it is sent: a record with a bad position must not be written.
             wrong = positions.moved(position, self.position)
             if wrong is not None:
-                raise BadPosition(wrong, fix="yield each position once, and in read(after) begin after it")
+                raise BadPosition(wrong, fix="yield each position once, and start read(after) after that position")
         if self.began == 0.0:
             self._producer.begin_transaction()
             self.began = time.monotonic()
         if size > self._largest:
-            self._bury(value, key, more, size, position)
+            self._write_dead(value, key, more, size, position)
         else:
             self._produce(self._topic, value, key, more, -1, millis)
             self.records += 1
@@ -121,7 +121,7 @@ class Session:
         stored = Stored(self.position, count, last.transaction + 1, last.position, self._topic_id)
         value = positions.to_bytes(stored)
         if len(value) > _POSITION:
-            raise BadPosition(f"a position of {len(value)} bytes is too large", fix=f"at most {_POSITION} bytes")
+            raise BadPosition(f"a position of {len(value)} bytes is too large", fix=f"use at most {_POSITION} bytes")
         self._produce(positions.topic(self._app), value, self._source.name.encode(), None, 0, 0)
         self._guarded(lambda: self._producer.commit_transaction(self._limits.timeout))
         self.stored = stored
@@ -131,7 +131,7 @@ class Session:
         return stored
 
     def abort(self) -> None:
-        """So that readers don't wait for what will never come."""
+        """Aborts the open transaction, so that readers don't wait for it."""
         if self.began:
             with suppress(KafkaException):
                 self._producer.purge(in_flight=False)
@@ -166,7 +166,7 @@ class Session:
             transaction_timeout_ms=int(self._limits.timeout * 1000),
             partitioner="murmur2_random",
             queue_buffering_max_kbytes=self._queue >> 10,
-            message_max_bytes=max(self._largest, self._largest_letter),
+            message_max_bytes=max(self._largest, self._largest_dead),
             batch_size=min(_BATCH, self._largest),
             linger_ms=5,
             delivery_report_only_error=True,
@@ -193,7 +193,7 @@ class Session:
             return Stored(None, topic_id=self._topic_id)
         if stored.topic_id != self._topic_id:
             raise StateError(
-                f"the source {self._source.name!r} stands at {stored.position!r}, but its records are in another topic: "
+                f"the source {self._source.name!r} has the position {stored.position!r}, but for another topic: "
                 f"{self._topic} was deleted and created again, or the source wrote to another one",
                 where=self._source.where,
                 fix='give the source another name, and it starts at its beginning: custom(…, name="…")',
@@ -206,30 +206,31 @@ class Session:
     def _millis(self, timestamp: object) -> int:
         if self._by_log:
             raise encode.BadYield(
-                "the source yielded a timestamp, and its topic has the log's own", fix='custom(…, timestamps="record")'
+                "the source yielded a timestamp, but the log sets those of its topic",
+                fix='write custom(…, timestamps="record")',
             )
         return encode.millis(timestamp)
 
-    def _bury(
+    def _write_dead(
         self, value: bytes | None, key: bytes | None, headers: list[tuple[str, bytes | None]] | None, size: int, position: Any
     ) -> None:
         cause = f"a record of {size} bytes is too large for the topic {self._topic}, which takes {self._largest}"
-        if size + len(cause) + 1000 > self._largest_letter:
+        if size + len(cause) + 1000 > self._largest_dead:
             raise encode.BadYield(
-                f"{cause}, and for the dead letters, which take {self._largest_letter}"
+                f"{cause}, and for the dead-letter topic, which takes {self._largest_dead}"
                 + (f"; its position is {position!r}" if position is not None else f"; it comes after {self.position!r}"),
                 fix=f"headrace topics alter {self._topic} --config max.message.bytes={size + 1000}",
             )
         number = self.stored.records + self.records + self.refused
         facts = {"topic": self._topic, "partition": "-1", "offset": str(number), "operator": "source", "cause": cause}
-        letter: list[tuple[str, bytes | None]] = [(f"headrace.{name}", text.encode()) for name, text in facts.items()]
+        described: list[tuple[str, bytes | None]] = [(f"headrace.{name}", text.encode()) for name, text in facts.items()]
         if key is not None:
-            letter.append(("headrace.key", key))
+            described.append(("headrace.key", key))
         if value is None:
-            letter.append(("headrace.value", b""))
-        letter += [(f"header.{name}", content) for name, content in headers or ()]
+            described.append(("headrace.value", b""))
+        described += [(f"header.{name}", content) for name, content in headers or ()]
         place = f"{positions.transactional_id(self._app, self._source.name)}/{self._topic}/-1/{number}"
-        self._produce(self._dead, value, place.encode(), letter, 0, 0)
+        self._produce(self._dead, value, place.encode(), described, 0, 0)
         self.refused += 1
 
     def _produce(
@@ -265,7 +266,7 @@ class Session:
     def _failed(self, e: KafkaException) -> None:
         error: KafkaError = e.args[0]
         if error.code() not in _FENCED:
-            # The producer tells why only at its next call. After a commit with an unknown outcome it refuses this one.
+            # The producer reports why only at its next call. After a commit with an unknown outcome it refuses this one.
             try:
                 self._producer.abort_transaction(_ABORT_SECONDS)
             except KafkaException as next:
@@ -275,6 +276,6 @@ class Session:
             raise Fenced(
                 f"another instance of the source {self._source.name!r} of {self._app!r} has started, and this one stops",
                 where=self._source.where,
-                fix='run it once; or give one of them another name: custom(…, name="…")',
+                fix='run one of them, or give one another name: custom(…, name="…")',
             ) from e
         raise Broken(error.str()) from e

@@ -20,7 +20,7 @@ Output = Literal["keep", "delete"]
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A class of the kernel: `java` is its name below `headrace.kernel.sink`. Secrets are read only when it is made."""
+    """A class of the kernel: `java` is its name below `headrace.kernel.sink`. Secrets are read only when it is created."""
 
     java: str
     options: Mapping[str, Option]
@@ -28,7 +28,7 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class SparkWriter:
-    """Spark's own sink of files."""
+    """Spark's own file sink."""
 
     format: str
     path: str
@@ -44,7 +44,7 @@ class Outbox:
 
 @dataclass(frozen=True, slots=True)
 class PythonWriter:
-    """A class of the user's, in this process. One that stores no mark can't say which batches it has."""
+    """A class of the user's, in this process. `marked` says whether it stores marks, which tell what batch it has."""
 
     writer: Writer
     marked: bool
@@ -59,20 +59,20 @@ class Sink:
 
     @property
     def label(self) -> str:
-        """As it is drawn and named: what it is, and which. No secret is in it."""
+        """Its name in drawings, progress and errors: the kind of sink and which one. Contains no secret."""
         raise NotImplementedError
 
     @property
     def written_by(self) -> WrittenBy:
-        """What writes the rows; all that the runtime knows of the sink's system."""
+        """What writes the rows; the runtime knows nothing else of the sink's system."""
         raise NotImplementedError
 
     def reset(self, output: Output, node: Node) -> str:
-        """What a reset does to the rows that are there, as a sentence. Refuses what can't be done."""
+        """What a reset does to the existing rows, as a sentence. Raises if it can't be done."""
         raise NotImplementedError
 
     def check(self, node: Node, where: Where) -> None:
-        """Refuses what can't be written there."""
+        """Raises if the node can't be written there."""
 
     def key(self, node: Node, where: Where) -> tuple[str, ...]:
         """The columns that can't be null there; none if rows are only added."""
@@ -80,7 +80,7 @@ class Sink:
 
     @property
     def again(self) -> bool:
-        """Whether a crash may write a batch there again: it is at least once, not exactly once."""
+        """Whether it is only at least once: a batch may be written again after a crash."""
         return False
 
     @property
@@ -95,5 +95,5 @@ class Sink:
 
     @property
     def row_id(self) -> tuple[tuple[str, str | None], ...] | None:
-        """What says that two rows are the same, in pieces of a text and a column; None if nothing does."""
+        """The template by which two rows are the same, as pairs of text and column; None if there is none."""
         return None

@@ -28,7 +28,7 @@ class Source:
 
     @property
     def label(self) -> str:
-        """As it is drawn and named in progress, errors and state. No secret is in it."""
+        """Its name in drawings, progress, errors and state. Contains no secret."""
         raise NotImplementedError
 
     @property
@@ -38,17 +38,17 @@ class Source:
 
     @property
     def title(self) -> str:
-        """As a sentence says it: the topic 'trades'."""
+        """Its name within a sentence: the topic 'trades'."""
         raise NotImplementedError
 
     @property
     def identity(self) -> str:
-        """What a checkpoint is of: another one of the same label is another source."""
+        """What a checkpoint is compared by: sources with the same label can differ in it."""
         return self.label
 
     @property
     def places(self) -> str:
-        """A regular expression, of Python and of Java: what `_topic` of its records is."""
+        """A regular expression, for Python and Java, that matches `_topic` of its records."""
         raise NotImplementedError
 
     def place(self, topic: str, partition: int, offset: int) -> tuple[str, str]:
@@ -56,15 +56,15 @@ class Source:
         raise NotImplementedError
 
     def check(self, read: Read) -> None:
-        """Refuses what can't be read this way, at the user's line."""
+        """Raises at the user's line if it can't be read this way."""
 
     def reads(self, topic: str) -> bool:
-        """Whether what a query writes to this topic is read here."""
+        """Whether it reads this topic, which a query writes."""
         return False
 
     @property
     def feeds(self) -> Feed | None:
-        """What fills the topic that is read here, if something beside the queries does."""
+        """The service that fills its topic, if there is one."""
         return None
 
     @property
@@ -74,7 +74,7 @@ class Source:
 
     @property
     def format(self) -> Format | None:
-        """How its records are written, where it is the source that says so."""
+        """The format of its records, if the source determines it."""
         return None
 
     @property
@@ -84,10 +84,10 @@ class Source:
 
     @property
     def skips(self) -> str | None:
-        """What a run that starts over does not read again, if it does not read all that is there."""
+        """What a run that starts over does not read again, as a phrase; None if it reads everything."""
         return None
 
     @property
     def known_as(self) -> tuple[object, object]:
-        """What stands for it in the names of internal topics, which must never change: what is read, and from where on."""
+        """Identifies it in the names of internal topics, which must never change: what is read, and from where."""
         raise NotImplementedError

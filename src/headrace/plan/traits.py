@@ -41,9 +41,9 @@ from headrace.plan.windows import Every, Late, Window, emit_text, window_text
 
 Mode = Literal["append", "update"]
 StepSize = Literal["record", "moment", "batch"]
-"""What an operator takes as one change: what came of one record, what happened at one time, a batch (kernel: StepSize)."""
+"""What an operator takes as one change: the results of one record, of one point in time, or of a batch (kernel: StepSize)."""
 _MILLI = 1000
-BATCHES = "leave real-time mode out"
+BATCHES = "run without real-time mode"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,21 +51,21 @@ class Facts:
     """What a node does; the defaults are those of one that looks at a row, emits rows for it, and remembers nothing."""
 
     keeps: bool = False
-    """An operator of its own keeps state. The newest rows of a table are no such: what follows keeps them, if it has to."""
+    """It has an operator that keeps state. A table that is only read does not count: what follows keeps its rows if it must."""
     watermark: Literal["unused", "forgets", "waits"] = "unused"
-    """What it does when the watermark moves: nothing, forget, or emit what has waited for it."""
+    """What it does when the watermark moves: nothing, forget, or emit what waited for it."""
     reach: int = 0
     """How long after an event's time something may wait for it, in microseconds."""
     mode: Mode | None = None
     """The output mode it needs, if only one will do."""
     rows: Literal["as before", "appended", "changed", "replaced"] = "appended"
-    """Events; changes, with the row before; or rows that replace others, which nobody knows any more."""
+    """Events; changes, with the row before; or rows that replace others, which are no longer known."""
     row_by_row: bool = False
-    """At most one row comes out for each, and no other row matters."""
+    """It emits at most one row for each row, whatever the others are."""
     ends: bool = False
     """Nothing that emits updates can be computed from its rows in the same query."""
     overdue: bool = False
-    """Its rows may be older than the watermark, and only Spark knows by how much."""
+    """Its rows may be older than the watermark; only Spark knows by how much."""
     window: Window | None = None
     """Whose results it computes."""
     silence: int | None = None
@@ -73,10 +73,10 @@ class Facts:
     late: Late | None = None
     """What happens to events that come too late for it."""
     steps: StepSize | None = None
-    """How finely it follows the changes of a table; None if as finely as it is followed itself.
+    """How finely it follows the changes of a table; None if as finely as what follows it.
 
-    To whom history counts, every version does, wherever batches begin and end; else it is enough, and quicker, to be right at
-    the end of each batch.
+    Where history matters, every version counts, wherever batches begin and end; elsewhere it is enough, and faster, to be
+    right at the end of each batch.
     """
     texts: tuple[str, ...] = ()
     """Its expressions."""
@@ -93,7 +93,7 @@ def of(node: Node) -> Facts:
         case Explode():
             return Facts(texts=(node.expression,))
         case Apply():
-            # What its function does is not known here.
+            # What its function does is unknown here.
             return Facts(watermark="waits")
         case Merge():
             return Facts()
@@ -230,7 +230,7 @@ def drawn(node: Node) -> tuple[str, str]:
 
 
 def state(node: Node) -> str | None:
-    """What a checkpoint must agree with, in words; None for a node that keeps nothing."""
+    """The state of a node, in words, which a checkpoint must match; None for a node that keeps nothing."""
     match node:
         case Aggregate():
             over = f" over {window_text(node.window)}, {emit_text(node.emit)}" if node.window else ""
@@ -270,7 +270,7 @@ def not_in_realtime(node: Node) -> tuple[str, str] | None:
         case Join():
             return "a join of two streams", BATCHES
         case Dedupe():
-            fix = f"leave within out, which remembers every key for ever, or {BATCHES}"
+            fix = f"leave within out, which keeps every key forever, or {BATCHES}"
             return None if node.within is None else ("dedupe(within=…)", fix)
         case TableJoin():
             return "a join of two tables", BATCHES
@@ -289,14 +289,14 @@ def not_in_realtime(node: Node) -> tuple[str, str] | None:
 
 
 def _union(node: Node, what: str) -> tuple[str, str] | None:
-    """Inputs become one stream of records; Spark wants each of them from a source of its own, with no state before."""
+    """The inputs become one stream; in real-time mode Spark requires a source for each, and no state before them."""
     before = [part for side in inputs(node) for part in walk(side)]
     titles = [read.source.title for side in inputs(node) for read in reads(side)]
     if twice := next((title for title in titles if titles.count(title) > 1), None):
         return f"{what} that reads {twice} twice", BATCHES
     if keeper := next((part for part in before if of(part).keeps), None):
         line = f"{keeper.where.file}:{keeper.where.line}"
-        return f"{what} of what keeps state", f"write the result of {line} to a topic and read that, or {BATCHES}"
+        return f"{what} whose input keeps state", f"write the result of {line} to a topic and read that, or {BATCHES}"
     return None
 
 
@@ -318,7 +318,7 @@ def _defined(node: Node, names: Sequence[str]) -> str:
 
 
 def _definition(node: Node, name: str) -> str:
-    """A column with the expression that made it: the same name with another content is another key."""
+    """A column with its expression: the same name with other contents is another key."""
     match node:
         case Project():
             text = dict(node.items).get(name, name)

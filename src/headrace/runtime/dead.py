@@ -28,7 +28,7 @@ def letters(connection: Connection, app: str) -> list[DeadLetter]:
 
 
 def find(connection: Connection, app: str, ids: Sequence[str]) -> list[DeadLetter]:
-    """Those of these ids, all that there are without any; two queries may have one of the same record."""
+    """Those with these ids, or all; two queries may each have one of the same record."""
     found = letters(connection, app)
     if missing := [id for id in ids if not any(letter.id == id for letter in found)]:
         raise ConfigError(f"{app} has no dead letter {missing[0]}", fix=f"headrace dead list {app} shows those that are there")
@@ -36,7 +36,7 @@ def find(connection: Connection, app: str, ids: Sequence[str]) -> list[DeadLette
 
 
 def replay(connection: Connection, app: str, chosen: Sequence[DeadLetter]) -> int:
-    """Puts the records back where they came from, each once, and removes the letters: both or nothing."""
+    """Puts the records back where they came from, each once, and removes the dead letters: both or neither."""
     if foreign := [letter.id for letter in chosen if letter.foreign]:
         raise ConfigError(
             f"{foreign[0]} is not a dead letter: another program wrote it, and it came from no topic",

@@ -1,6 +1,6 @@
-"""`headrace dev`: runs a file over its newest records, again after each save, in one Spark that stays.
+"""`headrace dev`: runs a file over the newest records of its sources, and again after each save, in one Spark.
 
-Each time it begins anew, with no state: an edit is seen on the same records, and none is refused because of what was kept.
+Each time it starts without state: an edit is tried on the same records, and no earlier state can refuse it.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ Say = Callable[[str], None]
 _TICK = 0.2
 _SHOWN = 10
 _ROOM = 1_000_000
-"""Rows of results that are held in memory; after so many it begins again with the newest records."""
+"""Rows of results held in memory; after that many it restarts with the newest records."""
 
 
 def dev(target: str, records: int, flags: Mapping[str, Any], say: Say) -> int:
-    """Until it is stopped by a signal; returns the exit code."""
+    """Runs until a signal stops it; returns the exit code."""
     # Two saves within a second would look like one to Python's cache.
     sys.dont_write_bytecode = True
     config, stop = Config.load(flags), Stop()
@@ -68,7 +68,7 @@ def dev(target: str, records: int, flags: Mapping[str, Any], say: Say) -> int:
                 _wait(saves, stop)
             except jvm.GONE:
                 if not stop.is_set():
-                    say("error: Spark's process ended; the next save starts another one")
+                    say("error: Spark's process ended; the next save starts a new one")
                     _wait(saves, stop)
             except Exception as e:
                 # What the user's own functions raise while queries are compiled.
@@ -82,7 +82,7 @@ def _specs(target: str) -> tuple[QuerySpec, ...]:
         app = load(target)
     except SystemExit as e:
         raise PlanError(
-            f"{target} ended with exit code {e.code} while it was loaded", fix="declare, and leave sys.exit() out"
+            f"loading {target} ended with exit code {e.code}", fix='move sys.exit() below if __name__ == "__main__":'
         ) from e
     by_value(APP_MODULE, *local_modules(target))
     return app.queries()
@@ -106,12 +106,12 @@ class _Saves:
     _seen: dict[Path, tuple[int, int]] = field(default_factory=dict[Path, tuple[int, int]])
 
     def note(self) -> None:
-        """Modules that were not known before are watched as well, as they are now."""
+        """Watches modules that were loaded since, as they are now."""
         for file, seen in self._now().items():
             self._seen.setdefault(file, seen)
 
     def look(self) -> bool:
-        """Whether something was saved since it was last asked."""
+        """Whether something was saved since the last call."""
         now = self._now()
         changed = any(self._seen.get(file) != seen for file, seen in now.items())
         self._seen |= now
@@ -119,7 +119,7 @@ class _Saves:
 
     def _now(self) -> dict[Path, tuple[int, int]]:
         main = Path(self.target.partition(":")[0]).resolve()
-        # One that is known stays: a module that can't be loaded now is mended where it is.
+        # A known file stays watched: a module that can't be loaded now is corrected in place.
         files = {main, *main.parent.glob("*.py"), *local_modules(self.target).values(), *self._seen}
         now: dict[Path, tuple[int, int]] = {}
         for file in files:
@@ -167,18 +167,18 @@ class _Showing:
         if self.stop.is_set():
             self._end.set()
         elif self.saves.look():
-            self.say("saved: starting again ...")
+            self.say("saved: restarting ...")
             self._end.set()
         elif sum(self._shown.values()) > _ROOM:
-            self.say(f"{_ROOM:,} rows shown: starting again with the newest records ...")
+            self.say(f"{_ROOM:,} rows shown: restarting with the newest records ...")
             self._end.set()
 
     def _show(self) -> None:
-        """The newest of what came since."""
+        """Shows the newest rows since the last time."""
         sample = self.sample
         for spec in sample.specs:
-            for letter in sample.dead(spec):
-                self.say(f"{spec.name}: can't use {letter.id}: {letter.cause}")
+            for dead in sample.dead(spec):
+                self.say(f"{spec.name}: dead letter {dead.id}: {dead.cause}")
             for topic in spec.writes:
                 if topic.startswith("headrace."):
                     continue
@@ -193,7 +193,7 @@ class _Showing:
             self.say(f"first rows after {time.monotonic() - self.begun:.1f} s")
             self._first = False
         if len(rows) > _SHOWN:
-            self.say(f"{topic}: {len(rows) - _SHOWN:,} rows more before these")
+            self.say(f"{topic}: {len(rows) - _SHOWN:,} earlier rows are not shown")
         for row in rows[-_SHOWN:]:
             self.say(f"{topic}: {_line(row)}")
 

@@ -1,6 +1,6 @@
-"""What happens in a run, as a closed union of events, and who listens to them.
+"""The events of a run, as a closed union, and their listeners.
 
-Terminal, JSON lines and the consumer group's progress are listeners; `app.start(on_event=...)` adds the user's.
+The terminal, JSON lines and the consumer group's progress are listeners; `app.start(on_event=...)` adds the user's.
 Imports no Spark.
 """
 
@@ -36,7 +36,7 @@ class BatchDone:
 
 @dataclass(frozen=True, slots=True)
 class Restarting:
-    """A query has failed for `cause`, and is started again after `wait` seconds."""
+    """A query failed with `cause`, and restarts after `wait` seconds."""
 
     query: str
     cause: HeadraceError
@@ -59,7 +59,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something to know, in words."""
+    """A message for the user."""
 
     text: str
 
@@ -71,9 +71,9 @@ class Stopped:
     app: str
     summary: Summary
     asked: bool
-    """By a signal or `stop()`; otherwise it was bounded and has read everything."""
+    """True after a signal or `stop()`; otherwise the run was bounded and has read everything."""
     unfinished: bool
-    """It was bounded and stopped before it had read everything."""
+    """True if the run was bounded and stopped before it had read everything."""
 
 
 _here = threading.local()
@@ -91,7 +91,7 @@ Listener = Callable[[Event], None]
 class Listeners:
     """Hands each event to all listeners, one at a time, in the thread where it happens.
 
-    One that raises an exception is reported once, in a Note, and still gets the next event.
+    A listener that raises is reported once, in a Note, and still gets the next event.
     """
 
     def __init__(self, *listeners: Listener) -> None:
@@ -106,25 +106,25 @@ class Listeners:
             _here.depth = getattr(_here, "depth", 0) + 1
             try:
                 for listener in tuple(self._listeners):
-                    self._tell(listener, event)
+                    self._call(listener, event)
             finally:
                 self._inside.now = outer
                 _here.depth -= 1
 
     @property
     def inside(self) -> bool:
-        """Whether this thread is in a listener: whoever waits there for the run waits for itself."""
+        """Whether this thread is in a listener, where waiting for the run would never end."""
         return getattr(self._inside, "now", False)
 
     def say(self, text: str) -> None:
         self(Note(text))
 
     def first(self, listener: Listener) -> None:
-        """Adds one that hears of an event before the others."""
+        """Adds a listener that gets each event before the others."""
         with self._lock:
             self._listeners.insert(0, listener)
 
-    def _tell(self, listener: Listener, event: Event) -> None:
+    def _call(self, listener: Listener, event: Event) -> None:
         try:
             listener(event)
         except Exception as e:
@@ -132,4 +132,4 @@ class Listeners:
                 return
             self._broken.add(id(listener))
             name = getattr(listener, "__qualname__", type(listener).__name__)
-            self.say(f"the listener {name} failed at {type(event).__name__}, and the run goes on: {type(e).__name__}: {e}")
+            self.say(f"the listener {name} failed at {type(event).__name__}, and the run continues: {type(e).__name__}: {e}")

@@ -227,7 +227,7 @@ def _not_in_realtime(failure: Failure, spec: QuerySpec) -> RunError:
     return RunError(
         f"query {spec.name!r} can't run in real-time mode: {what}",
         where=apply.where if apply else spec.where,
-        fix="do without it, or leave real-time mode out",
+        fix="do without it, or run without real-time mode",
     )
 
 

@@ -1,4 +1,4 @@
-"""A run that goes on beside the program that has started it. Imports no Spark."""
+"""A run in the background of the program that started it. Imports no Spark."""
 
 from __future__ import annotations
 
@@ -53,32 +53,35 @@ class Run:
 
     @property
     def running(self) -> bool:
-        """From `app.start()` until it has ended and its state is free for the next run."""
+        """True until the run has ended and its state is free for the next one."""
         return not self._ended.is_set()
 
     @property
     def failure(self) -> BaseException | None:
-        """The error that ended it, or None."""
+        """The error that ended the run, or None."""
         return self._failure
 
     @property
     def progress(self) -> Mapping[str, BatchDone]:
-        """By query: its latest `batch`, and the `total` of all of them; nothing before a query's first batch."""
+        """By query, its latest `batch` and the `total` of all its batches; a query is missing before its first batch."""
         return dict(self._latest)
 
     def stop(self) -> None:
-        """Asks it to stop and returns at once, from any thread, as often as you like; `wait()` waits for its end."""
+        """Asks the run to stop and returns at once. Any thread can call it, more than once. `wait()` waits."""
         self._stop.set()
 
     def wait(self, timeout: float | None = None) -> Summary:
-        """Waits for its end, and returns what it did or raises what ended it; TimeoutError after `timeout` seconds."""
+        """Waits for the end, and returns what each query did or raises the error that ended the run.
+
+        Raises TimeoutError after `timeout` seconds; the run continues.
+        """
         if self._listeners.inside:
             raise RunError(
-                f"a listener of {self._app!r} waits for the end of the run, which waits for the listener",
+                f"wait() was called in a listener of {self._app!r}: the run can't end before the listener returns",
                 fix="call stop() in a listener, and wait() in the program",
             )
         if not self._ended.wait(timeout):
-            raise TimeoutError(f"the application {self._app!r} still runs after {timeout:g} seconds")
+            raise TimeoutError(f"the application {self._app!r} is still running after {timeout:g} seconds")
         if self._failure is not None:
             raise self._failure
         assert self._summary is not None
@@ -106,7 +109,7 @@ class Run:
                     fix="stop() and wait() for that run first, or give this one another name",
                 )
             _runs[self._place] = self
-        # Registered anew, it comes before whatever others have registered since.
+        # Registered again, so that it runs before what others have registered since.
         atexit.unregister(_end)
         atexit.register(_end)
         threading.Thread(target=self._go, args=(body, close), name=f"headrace-{self._app}", daemon=True).start()
@@ -132,7 +135,7 @@ class Run:
 
 
 def _end() -> None:
-    """The program ends: so do its runs, as after a signal."""
+    """The program ends, and its runs are stopped as by a signal."""
     runs = list(_runs.values())
     for run in runs:
         run.stop()

@@ -1,4 +1,4 @@
-"""stream.preview(): the rows that a stream or a table has, computed from the newest records of its sources."""
+"""stream.preview() and table.preview(): rows computed from the newest records of the sources."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _COMPUTE: Any = pyarrow.compute
 
 
 def preview(app: str, node: Node, where: Where, records: int, flags: Mapping[str, Any]) -> Any:
-    """A DataFrame of pandas."""
-    # Dead letters and functions are known by the names of queries: no other has these.
+    """Returns a pandas DataFrame."""
+    # Dead letters and functions are found by the names of queries, so these must be unique.
     name = f"preview-{uuid.uuid4().hex[:8]}"
     write = Write(node=node, to=name, name=name, named=True, where=where)
     specs = [replace(spec, name=f"{name}-{number}") for number, spec in enumerate(queries(app, [write], where))]
     (spec,) = (spec for spec in specs if name in spec.writes)
     with visiting(name, flags) as (spark, connection, config), Sample(spark, connection, config, specs, records) as sample:
         found: Any = _ARROW.concat_tables(sample.rows(spec))
-        dead = [letter for each in specs for letter in sample.dead(each)]
+        dead = [record for each in specs for record in sample.dead(each)]
     if dead:
         first = f"{dead[0].id}: {dead[0].cause}"
         warnings.warn(f"{len(dead):,} records can't be used and are left out; the first is {first}\n  at {where}", stacklevel=2)
@@ -40,7 +40,7 @@ def preview(app: str, node: Node, where: Where, records: int, flags: Mapping[str
 
 
 def _newest(rows: Any, node: Node) -> Any:
-    """Of a table's updates, which are in order, the last of each key; deleted rows are gone."""
+    """The last of a table's updates for each key, which are in order; without deleted rows."""
     keys: list[Any] = rows.select(list(node.key)).to_pylist() if node.key else [{}] * rows.num_rows
     last = {repr(key): number for number, key in enumerate(keys)}
     newest = rows.take(_ARROW.array(sorted(last.values()), _ARROW.int64()))

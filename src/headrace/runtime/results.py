@@ -1,4 +1,4 @@
-"""What a topic holds now, as Arrow: a bounded read by Spark, with the decoders that the queries have."""
+"""What a topic contains now, as Arrow: a bounded read by Spark, with the decoders of the queries."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ENOUGH = 4
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What `hr.read` is asked for."""
+    """The arguments of `hr.read`."""
 
     source: Kafka
     site: CallSite
@@ -60,7 +60,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """Records that are read, how they are decoded, and whether they are a table."""
+    """How records are read and decoded, and whether they are a table."""
 
     read: Read
     as_table: bool
@@ -103,7 +103,11 @@ def _of_app(wanted: Wanted, app: App, spark: SparkSession) -> _Records:
     """As the application writes the topic, or as it reads it."""
     where = wanted.site.where
     if wanted.schema is not None or wanted.format is not None or wanted.key:
-        raise PlanError("app= says the schema, the format and the key", where=where, fix="leave app= out, or the others")
+        raise PlanError(
+            "schema, format and key are already known from app=",
+            where=where,
+            fix="leave out app=, or schema=, format= and key=",
+        )
     (name, *others) = wanted.source.topics or ("",)
     specs = app.queries()
     for spec in specs:
@@ -122,7 +126,7 @@ def _of_app(wanted: Wanted, app: App, spark: SparkSession) -> _Records:
     raise PlanError(
         f"the application {app.name!r} neither writes nor reads the topic {name!r}",
         where=where,
-        fix=f"it has: {', '.join(dict.fromkeys(known))}; or name a schema",
+        fix=f"it has: {', '.join(dict.fromkeys(known))}; or leave app= out and write schema=…",
     )
 
 
@@ -132,7 +136,7 @@ def _routes(spec: QuerySpec) -> list[tuple[tuple[str, ...], Format]]:
 
 
 def _written(spec: QuerySpec, route: tuple[str, ...], spark: SparkSession) -> tuple[Any, bool]:
-    """The columns of what a query writes there, which only Spark knows the types of."""
+    """The columns that a query writes there; only Spark knows their types."""
     log = uuid.uuid4().hex
     jvm.memory_log_create(spark, log)
     try:
@@ -147,7 +151,7 @@ def _written(spec: QuerySpec, route: tuple[str, ...], spark: SparkSession) -> tu
 
 
 def _known(records: _Records, wanted: Wanted) -> tuple[str, ...]:
-    """The columns that are asked for."""
+    """The columns to return."""
     names = wanted.columns if wanted.columns is not None else records.read.columns
     for name in names:
         if name not in (*records.read.columns, *PLACE):
@@ -169,7 +173,7 @@ class _Reading:
             return found if limit is None else found.slice(max(found.num_rows - limit, 0))
         count = limit
         while True:
-            # What is not a row, such as the markers of transactions, has offsets too.
+            # Transaction markers, which are no rows, have offsets too.
             source = kafka.from_newest(self.wanted.source, self.connection, count)
             found, all_there = self._read(source, columns, known=count)
             if found.num_rows >= limit or all_there:
@@ -205,7 +209,7 @@ class _Reading:
         rows = records.select(
             # Not "fail": the decoder would end the read, and `_report` names the record.
             decode.value(records, replace(read, bad="skip")).alias("_row"),
-            # The bytes, by which rows of one key are found: text that is not UTF-8 would be all the same.
+            # The bytes identify a key: as text, keys that are not UTF-8 would all be equal.
             F.col("key").alias("_raw"),
             F.col("key").cast("string").alias("_key"),
             F.col("topic").alias("_topic"),
@@ -216,7 +220,7 @@ class _Reading:
         )
         cause = F.col(f"_row.{BAD}")
         if read.kind != "table":
-            # A delete: no row of a stream, and for a table the end of one.
+            # No value is a delete: it is no row of a stream, and removes a row of a table.
             cause = F.when(~F.col(DELETED), cause)
         first = F.struct("_topic", "_partition", "_offset", cause.alias("cause"))
         rows = rows.select("*", cause.alias("_cause")).observe(
@@ -252,7 +256,7 @@ class _Reading:
 
 
 def _newest(rows: DataFrame, read: Read) -> DataFrame:
-    """The newest of each key, deletes too: by the order of the log, which is that of each partition, or by the version."""
+    """The newest row of each key, deletes included: by the order of the log within a partition, or by the version."""
     by = [F.col(name) for name in read.key] if read.kind == "table" else [F.col("_raw")]
     names = [f"_by{number}" for number in range(len(by))]
     row = F.struct(*(F.col(path(name)) for name in rows.columns)).alias("_row")
@@ -265,7 +269,7 @@ def _newest(rows: DataFrame, read: Read) -> DataFrame:
 
 
 def _by_version(keyed: DataFrame, names: Sequence[str], version: str) -> DataFrame:
-    """Of rows the one with the highest version, of equal ones the later. A delete has no version: it ends what came before."""
+    """The row with the highest version, of equal ones the later. A delete has no version: it removes what came before."""
     deleted = F.col(path("_row", DELETED))
     rows = F.struct(path("_row", version), "_row._offset")
     newest = F.max_by(F.when(~deleted, F.col("_row")), F.when(~deleted, rows))
@@ -278,7 +282,7 @@ def _by_version(keyed: DataFrame, names: Sequence[str], version: str) -> DataFra
 
 
 def _present(found: Any) -> Any:
-    """Without deletes; where some records have keys, one without is no part of the table."""
+    """Leaves out deletes and, where some records have keys, those without."""
     keep = _COMPUTE.invert(found[DELETED])
     keyed = _COMPUTE.is_valid(found["_raw"])
     if found.num_rows and _COMPUTE.any(keyed).as_py():

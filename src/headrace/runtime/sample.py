@@ -1,4 +1,4 @@
-"""Queries over the newest records of what they read, for a look: nothing is written but a folder that goes away.
+"""Queries over the newest records of their sources, for previews: nothing is written but a temporary folder.
 
 They are compiled as in a run. What one of them writes and another reads goes through a log in memory, and so do the results
 that `headrace dev` shows; topics, sinks, checkpoints and consumer groups of the application are left alone.
@@ -47,14 +47,14 @@ _SECOND = 1_000_000
 
 @dataclass(slots=True)
 class Sample:
-    """Some queries, and the part of their sources that they read."""
+    """Some queries, over the newest records of their sources."""
 
     spark: SparkSession
     connection: Connection
     config: Config
     specs: Sequence[QuerySpec]
     records: int
-    """How many of each source, the newest."""
+    """How many of the newest records of each source are read."""
     log: str = field(default_factory=lambda: uuid.uuid4().hex, init=False)
     _folder: Path = field(init=False)
     _compiled: dict[str, Compiled] = field(default_factory=dict[str, Compiled], init=False)
@@ -87,11 +87,11 @@ class Sample:
         return f"{self.log}/"
 
     def start(self, spec: QuerySpec) -> StreamingQuery:
-        """Goes on and on. Its results go to the log in memory, as the records that they would be."""
+        """Runs until it is stopped. Its results go to the log in memory, as the records that a run would write."""
         return self._started(spec, self._to_log(spec))
 
     def rows(self, spec: QuerySpec) -> list[Any]:
-        """Runs all to their end, and returns the rows of one of them, as Arrow tables in the order in which they came."""
+        """Runs all queries to their end, and returns the rows of one of them as Arrow tables, in the order of its batches."""
         found: list[Any] = []
         rows = self._compiled[spec.name].rows
         deleted = [DELETED] if DELETED in rows.columns else []
@@ -107,8 +107,8 @@ class Sample:
         return found
 
     def dead(self, spec: QuerySpec) -> list[DeadLetter]:
-        letters = self._compiled[spec.name].letters
-        return letters.take() if letters is not None else []
+        found = self._compiled[spec.name].letters
+        return found.take() if found is not None else []
 
     def _to_log(self, spec: QuerySpec) -> DataStreamWriter:
         records = self._compiled[spec.name].records
@@ -124,7 +124,7 @@ class Sample:
         return query
 
     def _to_the_end(self, spec: QuerySpec, writer: DataStreamWriter) -> None:
-        """All that is there; then, as if nothing else ever came, what waits for time to pass."""
+        """Processes all that is there; then, as if no more records came, emits what waits for time to pass."""
         writer = writer.trigger(availableNow=True)
         newest = self._ended(spec, self._started(spec, writer))
         if newest is not None and _closes(spec):
@@ -134,7 +134,7 @@ class Sample:
         jvm.memory_log_cut(self.spark, self.log)
 
     def _ended(self, spec: QuerySpec, query: StreamingQuery) -> int | None:
-        """Waits for it, and returns the newest event's time, if it has any."""
+        """Waits for the query, and returns its newest event's time, if it has any."""
         with suppress(StreamingQueryException):
             query.awaitTermination()
         if (failure := jvm.failure(query)) is not None:
@@ -170,7 +170,7 @@ class Sample:
 
 
 def _closes(spec: QuerySpec) -> bool:
-    """Whether time may pass at once: with results at intervals, each of them would be computed until then."""
+    """Whether time may jump to the end: with results at intervals, every interval in between would be computed."""
     return not any(isinstance(node, Aggregate) and isinstance(node.emit, Every) for node in walk(spec.node))
 
 

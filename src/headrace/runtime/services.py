@@ -1,4 +1,4 @@
-"""What runs beside the queries: effects that are sent, sources that fill topics."""
+"""Services that run beside the queries: effects are sent, sources fill topics."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Literal, Protocol
 from headrace.effects.dispatch import Dispatcher
 
 Role = Literal["feeds", "follows"]
-"""A service that feeds the queries (a source) starts before all others, and a bounded run waits until it has caught up before
-the queries start. One that follows them (effects) is waited for after they have ended."""
+"""A service that feeds the queries (a source) starts before all others; in a bounded run it catches up before the queries
+start. One that follows them (effects) finishes after the queries have ended."""
 _TICK = 0.2
 
 
 class Service(Protocol):
-    """`start` returns once it works, or raises; `check` raises if it can't go on; `stop` ends it and may come at any time."""
+    """`start` returns once it works, or raises; `check` raises if it has failed; `stop` ends it and may come at any time."""
 
     @property
     def role(self) -> Role: ...
@@ -27,7 +27,7 @@ class Service(Protocol):
     def check(self) -> None: ...
 
     def drain(self, timeout: float) -> bool:
-        """Waits until it has done all that is there now. False if that took longer; it is asked again."""
+        """Waits until it has done all that is there now. False after `timeout`; the caller then asks again."""
         ...
 
     def stop(self) -> object: ...
@@ -54,7 +54,7 @@ class Effects:
 
 
 class Services:
-    """All services of a run: started as it is entered, those that feed first, and stopped in the opposite order."""
+    """All services of a run. Entering starts them, those that feed first; leaving stops them in reverse order."""
 
     def __init__(self, services: Sequence[Service], stop: threading.Event) -> None:
         self._services = sorted(services, key=lambda service: service.role != "feeds")
@@ -79,7 +79,7 @@ class Services:
             service.check()
 
     def drain(self, role: Role) -> None:
-        """Waits until those have done all that is there, unless the run is stopped."""
+        """Waits until the services of this role have done all that is there, unless the run is stopped."""
         for service in self._services:
             while service.role == role and not self._stop.is_set() and not service.drain(_TICK):
                 self.check()

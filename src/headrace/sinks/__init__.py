@@ -1,6 +1,6 @@
-"""Where rows go besides topics; one file a system. Databases: postgres, sqlite, redis; files. Effects: email, webhook, call.
+"""Where rows go besides topics, one module per system: postgres, sqlite, redis and files; the effects email, webhook and call.
 
-A system that is missing: custom.
+`custom` is for all other systems.
 """
 
 from typing import TYPE_CHECKING

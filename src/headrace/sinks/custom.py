@@ -1,4 +1,4 @@
-"""A sink that you write in Python: a class that gets the rows batch by batch, and stores a mark with each."""
+"""A sink that you write in Python: a class that gets the rows batch by batch, and stores a mark with each batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Refused(RunError):
-    """Raised by a writer where another try would change nothing: the run stops. Any other exception is tried again."""
+    """Raise it in a writer if another attempt would fail too: the run ends. After other exceptions the query restarts."""
 
     def __init__(self, message: str, *, fix: str | None = None) -> None:
         super().__init__(message, fix=fix)
@@ -26,28 +26,28 @@ class Refused(RunError):
 class Writer(ABC):
     """Writes to a system that Headrace does not know.
 
-    For each batch `write` is called with its rows, piece by piece, and then `commit`. A writer that has `begin` is exactly
-    once: it stores the mark together with the rows. One without is at least once.
+    For each batch, `write` is called with its rows, piece by piece, then `commit`. A writer with `begin`, which stores the
+    mark together with the rows, is exactly once; one without it is at least once.
     """
 
     def begin(self) -> str | bytes | None:
-        """Called before anything is written, also after a failure: returns the mark that is stored, None if there is none."""
+        """Called before anything is written, and again after a failure: returns the stored mark, or None."""
         return None
 
     @abstractmethod
     def write(self, batch: pyarrow.RecordBatch) -> None:  # pyright: ignore[reportUnknownMemberType, reportUnknownParameterType]
-        """Takes some rows of the batch at hand. Of a table the column `_op` says "upsert" or "delete"."""
+        """Takes some rows of the current batch. Rows of a table have a column `_op`: "upsert" or "delete"."""
 
     @abstractmethod
     def commit(self, mark: str) -> None:
-        """Makes the rows visible and stores the mark, both or none. An exception leaves open which: `begin` is asked."""
+        """Makes the rows visible and stores the mark, both or neither. If it raises, `begin` says which of them happened."""
 
     def abort(self) -> None:
         """Drops the rows written since the last commit: `write` or `commit` failed."""
         return
 
     def forget(self) -> None:
-        """Drops the mark, for `headrace repair` and `headrace reset`; by default commits no rows with an empty one."""
+        """Drops the mark, for `headrace repair` and `headrace reset`; by default commits an empty mark, without rows."""
         self.commit("")
 
     def clear(self) -> None:
@@ -81,7 +81,7 @@ class Custom(Sink):
     def check(self, node: Node, where: Where) -> None:
         if node.kind == "table" and "_op" in node.columns:
             raise PlanError(
-                f"{self.label} has a column _op for the changes of a table, and this table has one of its own",
+                f"{self.label} adds a column _op to the rows of a table, and this table already has one",
                 where=where,
                 fix='rename it: select(…, operation="_op")',
             )
@@ -104,7 +104,7 @@ def custom(writer: Writer, *, name: str) -> Custom:
     """Your own sink: `custom(Folder("out"), name="folder")`. The writer gets the rows as Arrow record batches.
 
     It is exactly once if the writer stores the mark that `commit` gets and returns it from `begin`; at least once if it has
-    no `begin`. Its marks belong to `name` and the query: keep both.
+    no `begin`. Marks belong to `name` and to the query: keep both.
     """
     where = call_site().where
     if isinstance(writer, type) and issubclass(writer, Writer):

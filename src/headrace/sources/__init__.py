@@ -1,4 +1,4 @@
-"""Where records come from; one file a system. A topic's name is short for `kafka(name)`."""
+"""Where records come from, one module per system. A topic's name is short for `kafka(name)`."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""A source that you write in Python: a class that yields records with positions, landed in a topic exactly once."""
+"""A source that you write in Python: a class that yields records with positions, written to a topic exactly once."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Timestamps = Literal["log", "record"]
 class Record(NamedTuple):
     """A record that a source yields.
 
-    `value` is bytes, text, a dict (which becomes JSON) or None (which deletes the key from a table). `position` is where the
-    source stands after this record; a record without one belongs to the next that has one, and both are written together.
+    `value` is bytes, text, a dict (which becomes JSON) or None (which deletes the key from a table). `position` is where
+    to resume after this record; a record without one is written in the same transaction as the next that has one.
     """
 
     value: Value
@@ -39,14 +39,14 @@ class Reader(ABC):
 
     @abstractmethod
     def read(self, after: Any) -> Iterable[Record | None]:
-        """Yields the records that come after a position: the one stored last, or None at the very first start.
+        """Yields the records after a position: the one stored last, or None at the very first start.
 
-        Yield None for "nothing now", at least once a second. Returning is the end of the data. It runs in a thread of its own,
-        and is called again with the stored position after a failure.
+        While there is nothing new, yield None at least once a second. Returning ends the data. It runs in a thread of its own;
+        after a failure it is called again, with the stored position.
         """
 
     def lag(self, position: Any) -> str | None:
-        """How far this position is behind the source's end, as a text for the display; None if that can't be known."""
+        """How far this position is behind the source's end, as text for the progress display; None if unknown."""
         return None
 
 
@@ -72,8 +72,8 @@ class Custom(Kafka):
 def custom(reader: Reader, *, topic: str, name: str | None = None, timestamps: Timestamps = "log") -> Custom:
     """Your own source: what `reader` yields is written to the topic, each record once, even after a crash.
 
-    `name` is what its position is stored under; without it, the topic's name. With `timestamps="record"` the topic keeps the
-    records' own timestamps, otherwise the log sets them.
+    The position is stored under `name`, by default the topic's name. With `timestamps="record"` records keep their own
+    timestamps; otherwise the log sets them.
     """
     where = call_site().where
     if isinstance(reader, type) and issubclass(reader, Reader):

@@ -81,7 +81,7 @@ class Files(Source):
     def check(self, read: Read) -> None:
         if read.kind == "table" and read.version is None:
             raise PlanError(
-                f"the table {self.label!r} reads files, and between their rows there is no order",
+                f"the table {self.label!r} reads files, whose rows have no order",
                 where=read.where,
                 fix="name the column that tells which row is newer: version=…",
             )
@@ -89,7 +89,7 @@ class Files(Source):
             for name, kind in read.fields:
                 if schema.plain(kind).startswith(("array", "map", "struct", "variant")):
                     raise PlanError(
-                        f"{name!r} is a {kind}, and a cell of a CSV file is one value",
+                        f"{name!r} is a {kind}, and a cell of a CSV file holds a single value",
                         where=read.where,
                         fix=f"read it as a string, and parse it: from_json({name}, …)",
                     )
@@ -101,20 +101,20 @@ class Files(Source):
 
 @spelling.arguments
 def files(path: str | os.PathLike[str], *, format: Kind = "json", delimiter: str = ",") -> Files:
-    """Reads the files of a folder, and follows it: each file once, whole, in the order of their times.
+    """Reads the files of a folder, and follows the folder: each file once, whole, the oldest first.
 
-    `path` is a folder with all below it, one file, or a pattern for their names: `files("data/*.csv", format="csv")`; local, or
-    at a URL that Spark knows. "json" is one object a line; "csv" has the names of its columns in the first line of each file;
-    "parquet" has them, with types, in each file. Files ending in .gz, .bz2 or .zst are unpacked. A file must be complete when
-    it gets its name: write it as `.name`, or elsewhere, and rename it. `_topic` is a row's file, `_offset` its place there.
+    `path` is a folder with everything below it, one file, or a pattern for file names: `files("data/*.csv", format="csv")`;
+    local, or a URL that Spark knows. "json" is one object per line; in "csv" the first line of each file names the columns;
+    "parquet" files name their columns and types. JSON and CSV files that end in .gz, .bz2 or .zst are decompressed. A file
+    must be complete when it gets its name: write it as `.name`, then rename it. `_topic` is a row's file, `_offset` its place.
     """
     where = call_site().where
     checks.one_of("format", format, ("json", "csv", "parquet"), where)
     text = os.fspath(path)
     if not isinstance(text, str) or not text.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise PlanError(f"files() needs a folder, and {path!r} is none", where=where, fix='write files("data/trades")')
+        raise PlanError(f"files() needs a path, not {path!r}", where=where, fix='write files("data/trades")')
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise PlanError(f"delimiter={delimiter!r} is not one character", where=where, fix='write delimiter=";"')
+        raise PlanError(f"delimiter={delimiter!r} must be one ASCII character", where=where, fix='write delimiter=";"')
     if delimiter != "," and format != "csv":
         raise PlanError("delimiter= is for CSV files", where=where, fix='leave it out, or write format="csv"')
     place = text if "://" in text else os.path.abspath(os.path.expanduser(text))
@@ -138,16 +138,18 @@ def _uri(path: str) -> str:
 
 
 def _regex(names: str) -> str:
-    """What the URIs of files match whose names match this pattern, and a few more: what stands in brackets is any text."""
+    """A regular expression for the URIs of files that match this pattern, and of a few more: brackets match any text."""
     parts = re.split(r"(\*|\?|\[.*?\]|\{.*?\})", names)
     return "".join("[^/]*" if number % 2 else re.escape(_uri(part)) for number, part in enumerate(parts))
 
 
 def _split(place: str, where: Where) -> tuple[str, str | None]:
-    """The folder, and which of its files; a pattern stands for names of files only."""
+    """The folder, and a pattern for the names of its files."""
     folder, _, last = place.rpartition("/")
     if _MAGIC.search(folder):
         raise PlanError(
-            f"the pattern {place!r} is one of folders", where=where, fix="read the folder above; all below it is read with it"
+            f"the pattern {place!r} matches folders; only names of files can have one",
+            where=where,
+            fix="read the folder above, with all that is below it",
         )
     return (folder or "/", last) if _MAGIC.search(last) else (place, None)

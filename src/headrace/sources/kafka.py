@@ -85,7 +85,7 @@ class Kafka(Source):
     def check(self, read: Read) -> None:
         if read.kind == "table" and read.version is None and len(self.topics) != 1:
             raise PlanError(
-                f"the table {self.label!r} reads several topics, and between their records there is no order",
+                f"the table {self.label!r} reads several topics, whose records have no common order",
                 where=read.where,
                 fix="name the column that tells which row is newer: version=…",
             )
@@ -93,10 +93,12 @@ class Kafka(Source):
             raise PlanError(
                 f"the table {self.label!r} would lack the rows that are older than its start",
                 where=read.where,
-                fix="leave start= out: a table is all of its topic",
+                fix="leave start= out: a table is read from the beginning of its topic",
             )
         if read.kind == "table" and self.headers:
-            raise PlanError("headers=True is for streams", where=read.where, fix="leave it out, or read the topic as a stream")
+            raise PlanError(
+                "headers=True is for streams only", where=read.where, fix="leave it out, or read the topic as a stream"
+            )
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -126,17 +128,17 @@ def kafka(
 ) -> Kafka:
     """Reads a topic, several (a list), or all whose names match a pattern: `kafka(pattern="trades-.*")`.
 
-    Topics that match later join in while it runs; `_topic` says which topic an event is from. `start` is where the first run
-    starts: "earliest", "latest", a time (a datetime, or ISO text, UTC unless it says otherwise), or offsets per partition:
-    `{0: 1200, 1: 1187}`, for several topics `{"trades": {0: 1200}}`. With `headers`, the column `_headers` has the headers of
-    each record: an array of structs of `key` and `value`.
+    Matching topics that are created later are read too; `_topic` is the name of an event's topic. `start` is where the first
+    run starts: "earliest", "latest", a time (a datetime or ISO text, in UTC unless it names a zone), or offsets per partition:
+    `{0: 1200, 1: 1187}`, for several topics `{"trades": {0: 1200}}`. With `headers`, the column `_headers` has the headers
+    of each record: an array of structs of `key` and `value`.
     """
     where = call_site().where
     if (topic is None) == (pattern is None):
-        raise PlanError("kafka() takes a topic or a pattern, one of them", where=where, fix='write kafka("trades")')
+        raise PlanError("kafka() takes either a topic or a pattern", where=where, fix='write kafka("trades")')
     names = () if topic is None else (topic,) if isinstance(topic, str) else tuple(topic)
     if topic is not None and not names:
-        raise PlanError("kafka() was given no topic", where=where, fix='write kafka("trades")')
+        raise PlanError("kafka() needs a topic", where=where, fix='write kafka("trades")')
     for name in names:
         checks.topic(name, where)
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -186,7 +188,7 @@ def _offsets(start: Mapping[object, object], names: tuple[str, ...], where: Wher
     """`{0: 12}` of the one topic, or `{"trades": {0: 12}}`."""
     by_topic = all(isinstance(key, str) for key in start)
     if not by_topic and len(names) != 1:
-        raise PlanError("offsets of several topics are given by topic", where=where, fix='write start={"trades": {0: 1200}}')
+        raise PlanError("with several topics, offsets are per topic", where=where, fix='write start={"trades": {0: 1200}}')
     topics = start if by_topic else {names[0]: start}
     places: list[tuple[str, int, int]] = []
     for topic, partitions in topics.items():

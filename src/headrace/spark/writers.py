@@ -1,4 +1,4 @@
-"""A user's own writer, as the kernel calls it: from batch to batch, never for a row (kernel: sink.python)."""
+"""A user's own writer, as the kernel calls it: once per piece of a batch, never per row (kernel: sink.python)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from headrace.sinks.custom import Writer
 
 _LONGEST = 1000
 _MISTAKES = (AttributeError, ImportError, NameError, NotImplementedError, TypeError)
-"""Of the program, not of the system it writes to: another try would not change them."""
+"""Mistakes in the class, not failures of the system it writes to: another attempt would fail too."""
 _PACKAGE = str(Path(__file__).parent.parent)
 _LIBRARIES = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), *site.getsitepackages(), _PACKAGE})
 
 
 class Calls:
-    """What the kernel calls; an exception is an answer, "lasting" or "transient" and the cause."""
+    """What the kernel calls; an exception becomes an answer: "lasting" or "transient", and the cause."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -46,7 +46,7 @@ class Calls:
         return self._call("write", lambda: self._pieces(file))
 
     def _pieces(self, file: str) -> None:
-        # What the writer keeps of a batch stays mapped, also when the file is deleted.
+        # What the writer keeps of a batch stays mapped, even after the file is deleted.
         import pyarrow  # an extra, which ends.py has asked for
 
         arrow, writer = cast("Any", pyarrow), cast("Any", self._writer)
@@ -72,7 +72,7 @@ class Calls:
     def _call(self, verb: str, call: Callable[[], object]) -> str | None:
         try:
             call()
-        # Whatever it is: the thread is the JVM's, which waits for an answer.
+        # Every exception: the JVM waits for an answer.
         except BaseException as e:
             return f"{_kind(e)} {_cause(verb, e)}"
         return None
@@ -86,7 +86,7 @@ def _kind(e: BaseException) -> str:
 
 
 def _cause(verb: str, e: BaseException) -> str:
-    """The last line of the traceback, and the last line of the user's in it."""
+    """The last line of the traceback, and the innermost line of the user's code in it."""
     text = e.message if isinstance(e, HeadraceError) else "".join(traceback.format_exception_only(e)).strip().split("\n")[-1]
     fix = f" fix: {e.fix}" if isinstance(e, HeadraceError) and e.fix else ""
     frames = traceback.extract_tb(e.__traceback__)

@@ -1,4 +1,4 @@
-"""From what a program writes to what queries write: rules, each a file, applied one after the other."""
+"""Turns what a program writes into what queries write: rules, one per module, applied in order."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from headrace.plan.nodes import Write
 from headrace.plan.rewrites import cut, late, shared
 
 Rule = Callable[[str, Write], tuple[Write, ...]]
-"""Takes the application's name and a write, and returns the write and, before it, those it needs."""
+"""Takes the application's name and a write; returns the writes that it needs, then the write."""
 
 RULES: tuple[Rule, ...] = (
-    # A stream of late events becomes a cut, so it comes before what makes topics of the cuts.
+    # Makes a cut above each stream of late events, so it runs before the rule that turns cuts into topics.
     late.rewrite,
-    # Topics are named after what is above them: nothing may have been changed there but by the rules before.
+    # Names topics after the plan above them, so only earlier rules may have changed it.
     cut.rewrite,
-    # Both sides of a join have to be in one query, which is known when all cuts are made.
+    # Both sides of a join must be in one query, which is known once all cuts are made.
     shared.rewrite,
 )
 

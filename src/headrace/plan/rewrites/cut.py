@@ -1,4 +1,4 @@
-"""Where a plan is cut, a topic of the application comes in: what is above is written to it, and what is below reads it."""
+"""Puts an internal topic in place of each cut: what is above the cut writes it, and what is below reads it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EVENT_TIME = "_event_time"
 
 
 def rewrite(app: str, write: Write) -> tuple[Write, ...]:
-    """The write and, before it, one for each topic that its parts meet in."""
+    """A write for each internal topic, then the write itself."""
     writes: dict[str, Write] = {}
     read: dict[str, Read] = {}
 
@@ -36,7 +36,7 @@ def rewrite(app: str, write: Write) -> tuple[Write, ...]:
 
 
 def _timed(node: Node) -> Node:
-    """Events are written with their time; a table's rows are what they are."""
+    """Events are written with their time, a table's rows unchanged."""
     if node.kind == "table":
         return node
     kept = tuple((name, quoted(name)) for name in node.columns)

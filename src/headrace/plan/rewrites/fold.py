@@ -1,4 +1,4 @@
-"""How a rule goes through a plan: inputs first, each node once, so that what was one node stays one."""
+"""Walks a plan for a rule: inputs first, each node once, so that a shared node stays shared."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from headrace.plan.nodes import Node, inputs, over
 
 
 def fold(end: Node, change: Callable[[Node, Node], Node]) -> Node:
-    """`change` takes a node as it was and the same over its new inputs."""
+    """`change` takes a node as it was, and the same node over its new inputs."""
     done: dict[int, Node] = {}
 
     def visit(node: Node) -> Node:

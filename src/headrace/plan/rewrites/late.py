@@ -1,4 +1,4 @@
-"""Late events are emitted by the query that has their windows, and go through a topic: a stream of them is cut off from it."""
+"""Cuts off streams of late events: the query that has their windows emits them, to a topic."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def rewrite(app: str, write: Write) -> tuple[Write, ...]:
 
 
 def of(write: Write) -> TooLate | None:
-    """The node, if the write is of what came too late."""
+    """The node of the late events, if the write is of them."""
     # A cut writes events with their time.
     timed = write.node
     return timed.input if write.internal and isinstance(timed, Project) and isinstance(timed.input, TooLate) else None

@@ -1,4 +1,4 @@
-"""Both sides of a join that are derived from one stream, row by row: the stream is read once for both, not once for each."""
+"""Joins whose sides are both derived from one stream, row by row: the stream is read once for both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def rewrite(app: str, write: Write) -> tuple[Write, ...]:
 
 
 def steps(node: Node, base: Node | None = None) -> tuple[Node, ...]:
-    """The node and those below it, down to the base, that only look at one row; the last first."""
+    """The node and its inputs down to the base, as long as they are row by row; the last first."""
     found: list[Node] = []
     while node is not base and traits.of(node).row_by_row:
         found.append(node)

@@ -1,4 +1,4 @@
-"""Records of a source that the user wrote: those of the topic that it fills."""
+"""Reads a source that the user wrote, from the topic that it fills."""
 
 from __future__ import annotations
 

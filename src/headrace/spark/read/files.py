@@ -33,7 +33,7 @@ _APPENDED = 1
 
 @dataclass(slots=True)
 class FilesInput(Input):
-    """The folder of a source, as it is when it is asked."""
+    """The folder of a source, as it is at each call."""
 
     reads = Files
 
@@ -53,7 +53,7 @@ class FilesInput(Input):
         match jvm.folder_problem(spark, folder, checkpoint, _accepted(spark, folder, checkpoint, first=first)):
             case ("changed", file):
                 raise SourceError(
-                    f"the file {file} changed after it was read, and what is new in it would be missed",
+                    f"the file {file} changed after it was read; its new rows would be missed",
                     where=self.read.where,
                     fix="put the new rows into a new file, and remove this one",
                 )
@@ -71,7 +71,7 @@ class FilesInput(Input):
             raise SourceError(
                 f"no file in {folder} matches {names!r}", where=self.read.where, fix=f"there are: {', '.join(there)}"
             )
-        return (f"{self.source.title}: there are none yet, and they are read as they arrive",)
+        return (f"{self.source.title}: there are no files yet; they are read as they arrive",)
 
     @classmethod
     def in_memory(cls, records: DataFrame, read: Read) -> DataFrame:
@@ -94,7 +94,7 @@ class FilesInput(Input):
             raise self._missing()
         names, text = [name for name, _ in self.read.fields], StringType()
         reader = spark.readStream.options(
-            # What is in folders such as day=1 is not taken from their names.
+            # Names of folders such as day=1 are not read as columns.
             recursiveFileLookup="true",
             maxBytesPerTrigger=str(size(self.config.batch_bytes)),
             # A file counts as read for ever, however old it is.
@@ -121,7 +121,9 @@ class FilesInput(Input):
 
     def _missing(self) -> SourceError:
         return SourceError(
-            f"there is no {self.source.folder}", where=self.read.where, fix=f"make it: mkdir -p {self.source.folder}"
+            f"there is no file or folder {self.source.folder}",
+            where=self.read.where,
+            fix=f"create it: mkdir -p {self.source.folder}",
         )
 
 
@@ -132,10 +134,10 @@ def _parsed(value: Column, fields: str) -> tuple[Column, Column]:
 
 
 def _accepted(spark: SparkSession, folder: str, checkpoint: str, *, first: bool) -> dict[str, int]:
-    """The times of files that were replaced before they were read: a damaged one that was made whole, say."""
+    """The times of files that were replaced before they were read: a damaged one that was repaired, say."""
     place = f"{checkpoint}/{_REPLACED}"
     known: dict[str, int] = json.loads(storage.read_text(spark, place) or "{}")
-    # A query that runs may be reading them.
+    # Only before it starts: a running query may be reading them.
     if first and (now := {**known, **jvm.replaced_files(spark, folder, checkpoint)}) != known:
         storage.write_text(spark, place, json.dumps(now, indent=2))
         return now
@@ -148,7 +150,7 @@ def recipe(format: Format, columns: Collection[str]) -> dict[str, str]:
         case Json():
             return {"format": "headrace.kernel.file.LineFiles"}
         case Csv():
-            # No name of a column has a zero in it.
+            # Names of columns contain no NUL.
             named = "\0".join(columns)
             return {"format": "headrace.kernel.file.CsvFiles", "delimiter": format.delimiter, "columns": named}
         case _:

@@ -1,7 +1,7 @@
-"""What the runtime and the testing kit know of a source while it runs; one subclass a system, and `inputs` is the list.
+"""What the runtime and the testing kit know of a source while it runs; one subclass per system, listed in `inputs`.
 
-What stays the same from run to run is in the source itself (`plan.nodes.Source`): names, its identity in a checkpoint, where
-a record is. This is the other half, which needs Spark or a connection: is it there, is it what it was, how far it was read.
+What stays the same from run to run is in the source itself (`plan.source.Source`): names, its identity in a checkpoint, where
+a record is. This is the other half, which needs Spark or a connection: does it exist, is it unchanged, how far was it read.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Input(ABC):
         """The columns key, value, topic, partition, offset, timestamp and timestampType, as Spark's Kafka source has them."""
 
     def check(self, spark: SparkSession, checkpoint: str, *, first: bool) -> Sequence[str]:
-        """Raises at the user's line if what is read is not what it was; returns what the user should know.
+        """Raises at the user's line if the source changed in a way that breaks the query; returns notes for the user.
 
-        It is asked before a query starts, which is the `first` time, and now and then while it runs.
+        Called before a query starts, the `first` time, and regularly while it runs.
         """
         return ()
 
     def identities(self) -> Mapping[str, str]:
-        """Ids of what is read, by name: if one changes, it is something else under the same name."""
+        """Ids of what is read, by name: a changed id means that it was replaced under the same name."""
         return {}
 
     def partitions(self) -> int:
@@ -56,16 +56,16 @@ class Input(ABC):
         return 0
 
     def kept(self) -> Mapping[str, int]:
-        """For how many milliseconds records are kept before they are deleted, by name, where they are."""
+        """For how many milliseconds records are kept, by name, where they are deleted at all."""
         return {}
 
     def begins(self, reached: Positions) -> Positions:
-        """Of what a query has reached, the first record that is still there."""
+        """For each position that a query has reached, the first offset still there."""
         return {}
 
     @classmethod
     def positions(cls, reported: Any) -> Positions | None:
-        """What Spark's progress and checkpoints say of where a query stands, if it is of this kind."""
+        """A position from Spark's progress or checkpoints, if it is of this kind."""
         return None
 
     @classmethod
@@ -75,7 +75,7 @@ class Input(ABC):
 
     @classmethod
     def fed(cls, source: Source, there: Collection[str] = ()) -> list[str]:
-        """In the testing kit's log: the names under which its records are fed; `there` are those that are fed already."""
+        """The names under which its records are fed to the testing kit's log; `there` are those that exist already."""
         return [source.label]
 
     @classmethod

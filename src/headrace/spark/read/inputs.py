@@ -1,4 +1,4 @@
-"""The one list of what can be read, and what is asked of all of them."""
+"""The list of all inputs, and the questions that go to each of them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def kind(source: Source) -> type[Input]:
 
 
 def came_from(source: Source, topic: Column) -> Column:
-    """Whether a record's place is in this source."""
+    """Whether a record is from this source."""
     return topic.rlike(f"^(?:{source.places})$")
 
 
 def positions(reported: Any) -> Positions:
-    """Where a query stands in one of its sources, as Spark's progress and checkpoints say it; empty where that is no place."""
+    """How far a query has read one of its sources, from Spark's progress or checkpoints; empty if that is no position."""
     found = (each.positions(reported) for each in _INPUTS.values())
     return next((each for each in found if each is not None), Positions())
 

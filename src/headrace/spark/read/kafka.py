@@ -18,7 +18,7 @@ from headrace.plan.nodes import HEADERS, Read, Source
 from headrace.sources.kafka import At, Kafka, Offsets
 from headrace.spark.read.input import Input, Positions
 
-# More at a time is not faster: it lives until the garbage collector has moved it twice, and then it goes through the heap.
+# Larger fetches are not faster: they live long enough to be copied by the garbage collector, twice.
 FETCH = {"kafka.max.poll.records": "5000", "kafka.max.partition.fetch.bytes": "2097152"}
 IN_BATCHES = {"kafka.fetch.min.bytes": "262144", "kafka.fetch.max.wait.ms": "20"}
 AT_ONCE = {"kafka.fetch.min.bytes": "1"}
@@ -30,7 +30,7 @@ Place = tuple[str, int]
 
 @dataclass(slots=True)
 class KafkaInput(Input):
-    """The topics of a source, as they are when it is asked."""
+    """The topics of a source, as they are at each call."""
 
     reads = Kafka
     _batch: int | None = field(default=None, init=False)
@@ -121,7 +121,7 @@ class KafkaInput(Input):
         return starting(self.source, {name: topics.require(self.connection, name) for name in self._asked()})
 
     def _asked(self) -> list[str]:
-        """Spark wants to know of every partition where to start, if it is given offsets."""
+        """Given offsets, Spark requires one for every partition."""
         return list(self.source.topics) if isinstance(self.source.start, Offsets) else []
 
 
@@ -129,7 +129,7 @@ def starting(source: Kafka, partitions: Mapping[str, int]) -> dict[str, str]:
     """Spark's options for the start of a first run."""
     match source.start:
         case At(time):
-            # Where nothing is as new as that, what comes next is.
+            # A partition without a record that new starts at its end.
             millis = -(-time // 1000)
             return {"startingTimestamp": str(millis), "startingOffsetsByTimestampStrategy": "latest"}
         case Offsets(places):
@@ -142,7 +142,7 @@ def starting(source: Kafka, partitions: Mapping[str, int]) -> dict[str, str]:
 
 
 def newest(ranges: Mapping[Place, tuple[int, int]], count: int) -> Mapping[Place, int]:
-    """Where to start in each partition, of which the first and the next offset are known, to read so many records in all."""
+    """Where to start in each partition, to read `count` records in all; `ranges` are the first and the next offset of each."""
     starts: dict[Place, int] = {}
     for done, (place, (begin, end)) in enumerate(sorted(ranges.items(), key=lambda item: item[1][1] - item[1][0])):
         share = min(end - begin, count // (len(ranges) - done))
@@ -151,7 +151,7 @@ def newest(ranges: Mapping[Place, tuple[int, int]], count: int) -> Mapping[Place
 
 
 def from_newest(source: Kafka, connection: Connection, count: int) -> Kafka:
-    """The same source, from its newest records on."""
+    """The same source, starting at its newest records."""
     there = [name for name in topics.names(connection, internal=True) if source.reads(name)]
     places = [(name, number) for name in there for number in range(topics.require(connection, name))]
     starts = newest(topics.offsets(connection, places, committed=True), count)
@@ -161,14 +161,14 @@ def from_newest(source: Kafka, connection: Connection, count: int) -> Kafka:
 def bounded(
     spark: SparkSession, source: Kafka, connection: Connection, *, start: Mapping[str, str], end: Mapping[str, str]
 ) -> DataFrame:
-    """What is committed there now, as a frame that is no stream."""
+    """The records committed there now, as a batch DataFrame."""
     which = {"subscribe": ",".join(source.topics)} if source.regex is None else {"subscribePattern": f"^{source.regex}$"}
     return (
         spark.read.format("kafka")
         .options(**connection.spark(), **FETCH, **IN_BATCHES)
         .option("kafka.isolation.level", "read_committed")
         .options(**which, **start, **end)
-        # What is deleted meanwhile is not there any more.
+        # Records may be deleted during the read.
         .option("failOnDataLoss", "false")
         .option("includeHeaders", str(source.headers).lower())
         .load()
@@ -192,7 +192,7 @@ def ending(source: Kafka, partitions: Mapping[str, int]) -> dict[str, str]:
 def read(
     spark: SparkSession, source: Kafka, connection: Connection, *, batch: int | None, start: Mapping[str, str] | None = None
 ) -> DataFrame:
-    """`batch` is the most records of a micro-batch; None stands for real-time mode, which knows no such bound."""
+    """`batch` is the largest number of records in a micro-batch; None means real-time mode, which has no such bound."""
     fetch = AT_ONCE if batch is None else {**IN_BATCHES, "maxOffsetsPerTrigger": str(batch)}
     which = {"subscribe": ",".join(source.topics)} if source.regex is None else {"subscribePattern": f"^{source.regex}$"}
     return (

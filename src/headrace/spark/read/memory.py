@@ -14,12 +14,12 @@ FORMAT = "headrace-memory"
 
 
 def read(spark: SparkSession, source: Read, log: str, topics: Collection[str] = ()) -> DataFrame:
-    """`topics` are those that are there, for a source that takes whatever matches."""
+    """`topics` are those that exist, for a source that reads all that match a pattern."""
     found = names(source, topics) or [source.label]
     frames = [spark.readStream.format(FORMAT).options(log=log, topic=topic).load() for topic in found]
     return inputs.kind(source.source).in_memory(reduce(DataFrame.union, frames), source)
 
 
 def names(source: Read, topics: Collection[str] = ()) -> list[str]:
-    """What stands for the source in a log: its topics, or one with its name."""
+    """The source's topics in a log, or one with its name."""
     return inputs.kind(source.source).fed(source.source, topics)
