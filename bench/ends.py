@@ -19,6 +19,7 @@ from headrace.plan.queries import QuerySpec
 from headrace.runtime import run
 from headrace.spark import ends
 from headrace.spark.compile import Compiled, compile
+from headrace.spark.read import inputs
 from headrace.spark.session import session
 
 ROOT = Path(__file__).parent.parent

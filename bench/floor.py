@@ -19,6 +19,7 @@ from headrace.broker.client import Connection
 from headrace.config import Config
 from headrace.spark import ends
 from headrace.spark.compile import compile
+from headrace.spark.read import inputs
 from headrace.spark.session import session
 
 ROOT = Path(__file__).parent.parent

@@ -15,6 +15,7 @@ from headrace import jars
 from headrace.broker.client import Connection
 from headrace.config import Config
 from headrace.spark.compile import compile
+from headrace.spark.read import inputs
 from headrace.spark.session import session
 
 ROOT = Path(__file__).parent.parent

@@ -17,6 +17,7 @@ from headrace.broker.client import Connection
 from headrace.config import Config
 from headrace.spark import ends
 from headrace.spark.compile import compile
+from headrace.spark.read import inputs
 from headrace.spark.session import session
 
 SCHEMA = "symbol string, price double, qty int, at timestamp"
