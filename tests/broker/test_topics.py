@@ -54,11 +54,14 @@ def test_a_name_kafka_refuses_is_explained(broker) -> None:
 
 @pytest.mark.parametrize("ask", [topics.require, topics.describe, topics.delete])
 def test_a_missing_topic_names_the_closest_and_the_command(broker, topic: str, ask) -> None:
+    # Like no topic of another test.
+    topic = f"{topic}-of-purchase-orders"
     topics.create(broker.connection, topic)
     with pytest.raises(
         TopicError, match=rf"there is no topic {topic}x at .*; did you mean {topic}\?\n  fix: headrace topics create {topic}x"
     ):
         ask(broker.connection, topic + "x")
+    topics.delete(broker.connection, topic)
 
 
 def test_kafkas_own_topics_are_hidden(broker, topic: str) -> None:

@@ -101,7 +101,7 @@ def test_results_follow_every_save_and_mistakes_are_shown_where_they_are(
     assert dev.says(f"{out}: ").endswith('"value": 90}')
 
     file.write_text(text.replace('"price > 1"', '"prize > 1"'))
-    dev.says("there is no column 'prize'")
+    dev.says("no column 'prize'")
     assert "app.py:7" in dev.says("  at ")
 
     # The state of the first program would not fit this one's.

@@ -45,11 +45,12 @@ def times(rounds: int, count: int) -> dict[int, tuple[int, int]]:
 
 def test_results_come_without_a_checkpoint_and_a_signal_ends_the_long_batch(broker: Any, topic: str, runs: Any) -> None:
     put(broker, topic, 1000)
+    topics.create(broker.connection, f"{topic}-out")
     run = runs("--broker", broker.address, "--realtime")
     eventually(run, lambda: newest(broker, f"{topic}-out") == times(1, 1000))
     run.process.send_signal(signal.SIGTERM)
     assert run.process.wait(30) == 0
-    assert "results at once, a checkpoint and progress every 5 minutes" in run.said()
+    assert "immediate results, a checkpoint and progress every 5 minutes" in run.said()
     assert "Traceback" not in run.said()
 
 
@@ -70,7 +71,7 @@ def test_the_final_table_is_right_after_a_stop_kill_9_and_a_change_of_mode(
     run.process.send_signal(signal.SIGTERM)
     assert run.process.wait(30) == 0
     assert time.monotonic() - began < 10
-    assert "results at once, a checkpoint and progress every 5 minutes" in run.said()
+    assert "immediate results, a checkpoint and progress every 5 minutes" in run.said()
     assert "Traceback" not in run.said()
 
     # All of it is done again, a checkpoint is made, and the process is killed after it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -23,7 +24,7 @@ from headrace.plan.nodes import Bad, Read, walk
 from headrace.plan.queries import QuerySpec
 from headrace.plan.schema import Schema
 from headrace.runtime.visit import visiting
-from headrace.sources.kafka import Kafka
+from headrace.sources.kafka import Kafka, Offsets
 from headrace.spark import decode, jvm
 from headrace.spark.columns import column, path
 from headrace.spark.compile import compile
@@ -169,18 +170,18 @@ class _Reading:
     def rows(self, columns: tuple[str, ...]) -> Any:
         limit, whole = self.wanted.limit, self.records.as_table or self.wanted.until is not None
         if limit is None or whole or self.wanted.source.start != "earliest":
-            found, _ = self._read(self.wanted.source, columns)
+            found = self._read(self.wanted.source, columns)
             return found if limit is None else found.slice(max(found.num_rows - limit, 0))
         count = limit
         while True:
             # Transaction markers, which are no rows, have offsets too.
-            source = kafka.from_newest(self.wanted.source, self.connection, count)
-            found, all_there = self._read(source, columns, known=count)
-            if found.num_rows >= limit or all_there:
+            source = kafka.from_newest(self.wanted.source, self.connection, count, each=True)
+            found = self._read(source, columns)
+            if self._enough(found, source, limit):
                 return found.slice(max(found.num_rows - limit, 0))
             count *= _ENOUGH
 
-    def _read(self, source: Kafka, columns: tuple[str, ...], known: int | None = None) -> tuple[Any, bool]:
+    def _read(self, source: Kafka, columns: tuple[str, ...]) -> Any:
         there = {name: topics.require(self.connection, name) for name in self._names(source)}
         end = {} if self.wanted.until is None else kafka.ending(self.wanted.until, there)
         start = kafka.starting(source, there)
@@ -194,15 +195,19 @@ class _Reading:
         if self.records.as_table:
             found = _present(found)
         order = [(name, "ascending") for name in ("_timestamp", "_topic", "_partition", "_offset")]
-        return found.take(_COMPUTE.sort_indices(found, sort_keys=order)), known is not None and self._all(source)
+        return found.take(_COMPUTE.sort_indices(found, sort_keys=order))
 
     def _names(self, source: Kafka) -> list[str]:
         return [name for name in topics.names(self.connection, internal=True) if source.reads(name)]
 
-    def _all(self, source: Kafka) -> bool:
-        """Whether it was read from its first record on."""
-        whole = kafka.from_newest(source, self.connection, 1 << 62).start
-        return source.start == whole
+    def _enough(self, found: Any, source: Kafka, limit: int) -> bool:
+        """Whether the newest rows are among those found: each partition has as many, or was read from its first record on."""
+        whole = kafka.from_newest(source, self.connection, 1 << 62, each=True).start
+        assert isinstance(source.start, Offsets)
+        assert isinstance(whole, Offsets)
+        later = set(source.start.places) - set(whole.places)
+        counts = Counter(zip(found["_topic"].to_pylist(), found["_partition"].to_pylist(), strict=True))
+        return all(counts[topic, partition] >= limit for topic, partition, _ in later)
 
     def _decoded(self, records: DataFrame, counted: Observation, columns: tuple[str, ...]) -> DataFrame:
         read = self.records.read

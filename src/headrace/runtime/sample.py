@@ -125,23 +125,34 @@ class Sample:
 
     def _to_the_end(self, spec: QuerySpec, writer: DataStreamWriter) -> None:
         """Processes all that is there; then, as if no more records came, emits what waits for time to pass."""
-        writer = writer.trigger(availableNow=True)
-        newest = self._ended(spec, self._started(spec, writer))
+        newest = self._ended(spec, self._started(spec, writer.trigger(availableNow=True)))
         if newest is not None and _closes(spec):
+            # A bounded run takes no pulses, and the clocks of a query begin with it.
+            query = self._started(spec, writer.trigger(processingTime="0 seconds"))
+            self._processed(spec, query)
             for source in spec.sources:
                 jvm.pulse(self.spark, self.clock + spec.pulse(source), newest + _reach(spec))
-            self._ended(spec, self._started(spec, writer))
+            self._processed(spec, query)
+            query.stop()
         jvm.memory_log_cut(self.spark, self.log)
 
     def _ended(self, spec: QuerySpec, query: StreamingQuery) -> int | None:
         """Waits for the query, and returns its newest event's time, if it has any."""
         with suppress(StreamingQueryException):
             query.awaitTermination()
-        if (failure := jvm.failure(query)) is not None:
-            raise failures.judge(failure, spec).error
+        self._check(spec, query)
         reports: list[dict[str, Any]] = [json.loads(report.json) for report in query.recentProgress]
         times = [report["eventTime"]["max"] for report in reports if "max" in report.get("eventTime", {})]
         return max((int(datetime.fromisoformat(time).timestamp() * _SECOND) for time in times), default=None)
+
+    def _processed(self, spec: QuerySpec, query: StreamingQuery) -> None:
+        with suppress(StreamingQueryException):
+            query.processAllAvailable()
+        self._check(spec, query)
+
+    def _check(self, spec: QuerySpec, query: StreamingQuery) -> None:
+        if (failure := jvm.failure(query)) is not None:
+            raise failures.judge(failure, spec).error
 
     def _read(self, spec: QuerySpec, read: Read) -> DataFrame:
         records = self._records(read)

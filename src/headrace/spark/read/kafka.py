@@ -150,11 +150,12 @@ def newest(ranges: Mapping[Place, tuple[int, int]], count: int) -> Mapping[Place
     return starts
 
 
-def from_newest(source: Kafka, connection: Connection, count: int) -> Kafka:
-    """The same source, starting at its newest records."""
+def from_newest(source: Kafka, connection: Connection, count: int, *, each: bool = False) -> Kafka:
+    """The same source, starting at its newest records, so many in all or in `each` partition."""
     there = [name for name in topics.names(connection, internal=True) if source.reads(name)]
     places = [(name, number) for name in there for number in range(topics.require(connection, name))]
-    starts = newest(topics.offsets(connection, places, committed=True), count)
+    ranges = topics.offsets(connection, places, committed=True)
+    starts = {place: max(begin, end - count) for place, (begin, end) in ranges.items()} if each else newest(ranges, count)
     return replace(source, start=Offsets(tuple((*place, offset) for place, offset in starts.items())))
 
 
