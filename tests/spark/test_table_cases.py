@@ -87,3 +87,12 @@ def test_a_query_keeps_its_name_when_its_table_is_also_read_on() -> None:
     totals.where("count > 5").to("busy")
     totals.to("totals")
     assert sorted(spec.name for spec in app.queries()) == ["busy", "totals"]
+
+
+def test_a_full_join_on_the_keys_of_both_tables_has_one_row_for_the_null_key(drive: Any) -> None:
+    app = hr.App("j")
+    left = app.stream("l", schema="k string, v int").key_by("k").agg(a="sum(v)")
+    right = app.stream("r", schema="k string, v int").key_by("k").agg(b="sum(v)")
+    left.join(right, on="k", how="full").to("out")
+    run = drive(app).feed("l", [{"k": None, "v": 1}, {"k": "x", "v": 2}]).feed("r", [{"k": None, "v": 5}]).run()
+    assert run.table("out") == {'{"k":null}': {"k": None, "a": 1, "b": 5}, "x": {"k": "x", "a": 2, "b": None}}
