@@ -17,7 +17,7 @@ from headrace.broker.client import Connection
 from headrace.config import Config
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import run
-from headrace.spark import ends
+from headrace.spark import ends, jvm
 from headrace.spark.compile import Compiled, compile
 from headrace.spark.read import inputs
 from headrace.spark.session import session
@@ -65,9 +65,12 @@ class Place:
 
     def writer(self, query: Compiled, folder: Path) -> ends.DataStreamWriter:
         spec: QuerySpec = query.spec
+        checkpoint = f"{folder}/state/{spec.app}"
         ends.register(query, run.places(spec, self.config, self.connection))
+        if spec.delivery == "exactly_once":
+            jvm.begin_sink(self.spark, spec.id, checkpoint)
         made = ends.at_least_once(query, self.connection) if spec.delivery == "at_least_once" else ends.exactly_once(query)
-        return made.option("checkpointLocation", f"{folder}/state/{spec.app}")
+        return made.option("checkpointLocation", checkpoint)
 
 
 def main() -> None:

@@ -6,7 +6,10 @@ from importlib.util import find_spec
 
 from headrace.errors import SetupError, Where
 
-EXTRAS = {"pandas": ("pandas", "pyarrow")}
+EXTRAS = {
+    "pandas": ("pandas", "pyarrow"),
+    "serve": ("duckdb", "httptools", "lmdb", "prometheus_client", "starlette", "uvicorn", "websockets"),
+}
 """As in `pyproject.toml`."""
 
 

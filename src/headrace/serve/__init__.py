@@ -1,0 +1,1 @@
+"""Views: what topics hold, kept on disk, looked up, queried and pushed over HTTP. Imports no Spark."""
