@@ -21,7 +21,7 @@ import json
 import os
 import shutil
 import struct
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -93,8 +93,9 @@ class State:
     @staticmethod
     def parse(text: bytes) -> State:
         found: dict[str, Any] = json.loads(text)
-        places = {name: tuple(found[name]) for name in ("place", "oldest_place")}
-        return State(**{**found, **places, "sources": {topic: tuple(place) for topic, place in found["sources"].items()}})
+        found |= {name: tuple(found[name]) for name in ("place", "oldest_place")}
+        found["sources"] = {topic: tuple(place) for topic, place in found["sources"].items()}
+        return State(**found)
 
 
 class Commit(NamedTuple):
@@ -385,7 +386,7 @@ class Batch:
 
 
 class Reader:
-    """Reads what the writer has committed; one for each process. `with reader.snapshot() as views:` is one moment of all views."""
+    """Reads what the writer has committed; one for each process. `with reader.snapshot() as views:` is one moment of all."""
 
     def __init__(self, folder: Path) -> None:
         self._file = _File(folder, write=False)
@@ -449,7 +450,7 @@ class Snapshot:
         return None if text is None else _commit(text)
 
     def as_of(self, view: str, time: int) -> int:
-        """The number of the last commit up to that time (milliseconds). Raises Expired if changes since then are not all kept."""
+        """The number of the last commit up to that time (milliseconds). Raises Expired if changes since then are not kept."""
         state = self.state(view)
         if time >= state.time:
             return state.commit
@@ -543,7 +544,7 @@ class Snapshot:
                     yield _change(cursor.value(), tuple(place))
             found = cursor.next()
 
-    def _first(self, state: State, holds: Any, view: str) -> int:
+    def _first(self, state: State, holds: Callable[[Commit], bool], view: str) -> int:
         """The first commit for which it holds; it holds for all after that one. One more than the last, if for none."""
         low, high = state.oldest + 1, state.commit + 1
         while low < high:

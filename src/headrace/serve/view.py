@@ -56,14 +56,12 @@ class View:
             raise ConfigError(
                 "the view is described by another version of Headrace", fix="run the server and the application in one version"
             )
-        given = {field.name: found[field.name] for field in fields(View) if field.name in found}
-        marks = given.get("marks")
-        return View(
-            **{
-                **given,
-                "key": tuple(given["key"]),
-                "columns": tuple((name, kind) for name, kind in given["columns"]),
-                "charts": tuple(given["charts"]),
-                "marks": None if marks is None else Marks(**marks),
-            }
-        )
+        given: dict[str, Any] = {field.name: found[field.name] for field in fields(View) if field.name in found}
+        marks: dict[str, str] | None = given.get("marks")
+        given |= {
+            "key": tuple(given["key"]),
+            "columns": tuple((name, kind) for name, kind in given["columns"]),
+            "charts": tuple(given["charts"]),
+            "marks": None if marks is None else Marks(**marks),
+        }
+        return View(**given)
