@@ -147,7 +147,7 @@ DEFECTS = (
     ),
     Defect(
         "topics known by their names only",
-        "src/headrace/runtime/incarnations.py",
+        "src/headrace/runtime/checkpoints/incarnations.py",
         " or spec.reads(topic)",
         "",
         lambda seed, say, code: strikes.recreated(seed, say, code=code),

@@ -52,7 +52,7 @@ def test_a_missing_secret_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         hr.secret(file=tmp_path / "empty").value()
 
 
-def test_a_file_that_is_no_text_is_told_without_its_content(tmp_path: Path) -> None:
+def test_a_file_that_is_no_text_is_reported_without_its_content(tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(b"\xff" + VALUE.encode())
     with pytest.raises(ConfigError, match="not UTF-8") as e:
         hr.secret(file=tmp_path / "key").value()

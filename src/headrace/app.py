@@ -14,9 +14,9 @@ from headrace.plan.durations import Duration
 from headrace.plan.format import Format
 from headrace.plan.nodes import Bad, Delivery, Node, Read, Write
 from headrace.plan.queries import QuerySpec, queries, written
-from headrace.plan.schema import Schema
 from headrace.plan.sink import Sink
 from headrace.plan.source import Source
+from headrace.plan.sql.schema import Schema
 from headrace.sources.kafka import StartArgument, kafka
 from headrace.stream import Stream
 from headrace.table import Table
@@ -196,7 +196,7 @@ class App:
                 f"records={records!r} must be a whole number greater than zero", where=site.where, fix="write records=1000"
             )
         extras.require("pandas", "DataFrames", where=site.where)
-        from headrace.runtime.preview import preview
+        from headrace.runtime.look.preview import preview
 
         return preview(self.name, node, site.where, records, {"broker": broker})
 

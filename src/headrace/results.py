@@ -11,7 +11,7 @@ from headrace.errors import PlanError
 from headrace.plan import checks, spelling, tables
 from headrace.plan.callsite import call_site
 from headrace.plan.format import Format
-from headrace.plan.schema import Schema
+from headrace.plan.sql.schema import Schema
 from headrace.sources.kafka import Kafka, StartArgument, kafka
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def read(
     end = None if until is None else replace(source, start=kafka(named or None, pattern=source.pattern, start=until).start)
 
     extras.require("pandas", "DataFrames and Arrow tables", where=where)
-    from headrace.runtime import results
+    from headrace.runtime.look import results
     from headrace.spark import frames
 
     wanted = results.Wanted(

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.errors import PlanError
-from headrace.plan import schema, spelling
+from headrace.plan import spelling
 from headrace.plan.callsite import call_site
 from headrace.plan.nodes import Udf
+from headrace.plan.sql import schema
 
 
 @spelling.arguments

@@ -29,7 +29,7 @@ def test_a_named_broker_that_does_not_answer_is_an_error_within_seconds(tmp_path
     assert time.monotonic() - began < 7
 
 
-def test_a_port_that_does_not_speak_kafka_is_told_from_one_that_is_closed(tmp_path: Path, free_port: int) -> None:
+def test_a_port_that_does_not_speak_kafka_is_distinguished_from_one_that_is_closed(tmp_path: Path, free_port: int) -> None:
     config = Config.load({"broker": f"127.0.0.1:{free_port}"}, cwd=tmp_path, environ={})
     with (
         socket.create_server(("127.0.0.1", free_port)),

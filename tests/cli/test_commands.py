@@ -115,7 +115,7 @@ def test_records_of_peek_can_be_sent_on_with_their_tombstones(typed: Typed, brok
     assert typed("peek", copy, "--table")[1].splitlines()[1].split()[:2] == ["b", "2"]
 
 
-def test_peek_shows_ten_unless_told_otherwise(typed: Typed, broker, topic: str) -> None:
+def test_peek_shows_ten_unless_asked_otherwise(typed: Typed, broker, topic: str) -> None:
     topics.create(broker.connection, topic, partitions=1)
     send.send(broker.connection, topic, [Record(str(n).encode()) for n in range(25)])
 

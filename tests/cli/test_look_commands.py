@@ -97,7 +97,7 @@ def run_check() -> subprocess.CompletedProcess[str]:
     ("text", "words"),
     [("x = 1", "has no App"), (GOOD + "\nother = hr.App('other')", "several Apps: app, other")],
 )
-def test_a_file_without_one_app_is_told_so(project: Path, capsys: pytest.CaptureFixture[str], text: str, words: str) -> None:
+def test_a_file_without_one_app_is_reported(project: Path, capsys: pytest.CaptureFixture[str], text: str, words: str) -> None:
     (project / "app.py").write_text(text)
     assert main(["describe", "app.py"]) == 1
     assert words in capsys.readouterr().err
@@ -111,7 +111,7 @@ def test_one_of_several_apps_is_named_after_a_colon(project: Path, capsys: pytes
     assert "it has: app, other" in capsys.readouterr().err
 
 
-def test_a_file_that_is_not_there_is_told_so(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_not_there_is_reported(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "nothing.py"]) == 1
     assert "there is no file nothing.py" in capsys.readouterr().err
 

@@ -115,7 +115,7 @@ def test_a_signal_stops_it_cleanly_and_it_goes_on_where_it_was(broker: Any, topi
     assert newest(broker, f"{topic}-out") == {k: (n * 2, total * 2) for k, (n, total) in expected(1000).items()}
 
 
-def test_spark_that_dies_is_told_in_one_sentence(broker: Any, topic: str, runs: Any) -> None:
+def test_spark_that_dies_is_reported_in_one_sentence(broker: Any, topic: str, runs: Any) -> None:
     put(broker, topic, 10)
     run = runs("--broker", broker.address)
     next(run.batches())

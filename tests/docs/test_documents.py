@@ -65,7 +65,7 @@ def test_the_python_of_a_page_runs_and_its_apps_compile_and_its_tests_pass(page:
 
 
 def compiled(app: hr.App) -> None:
-    """As headrace.runtime.check does, in the session of the tests."""
+    """As headrace.runtime.look.check does, in the session of the tests."""
     from headrace.spark import jvm
     from headrace.spark.compile import compile_all
     from headrace.spark.read import memory

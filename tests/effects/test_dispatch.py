@@ -239,7 +239,7 @@ def test_two_effects_of_one_name_are_refused_at_the_second(bench: Bench) -> None
     assert e.value.where is not None
 
 
-def test_rows_of_an_effect_that_the_program_lacks_are_told(bench: Bench) -> None:
+def test_rows_of_an_effect_that_the_program_lacks_are_reported(bench: Bench) -> None:
     bench.insert("gone", a={}, b={})
     dispatcher = bench.start(Receiver().effect())
     assert dispatcher.wait_idle(20)
@@ -247,7 +247,7 @@ def test_rows_of_an_effect_that_the_program_lacks_are_told(bench: Bench) -> None
     assert bench.said[0].startswith("2 rows wait for the effect 'gone', which is not in the program\n  fix: ")
 
 
-def test_many_losses_are_told_once_and_not_one_by_one(bench: Bench) -> None:
+def test_many_losses_are_reported_once_and_not_one_by_one(bench: Bench) -> None:
     receiver = Receiver(**{f"r{n}": [ValueError("no")] for n in range(50)})
     bench.send(receiver.effect(), **{f"r{n}": {} for n in range(50)})
     assert len(bench.said) == 1
@@ -278,7 +278,7 @@ def test_rows_come_in_while_others_go_out(bench: Bench) -> None:
     assert sorted(receiver.got) == sorted(f"{batch}-{n}" for batch in range(20) for n in range(10))
 
 
-def test_what_can_not_be_told_keeps_nothing_from_being_sent(bench: Bench) -> None:
+def test_what_can_not_be_reported_keeps_nothing_from_being_sent(bench: Bench) -> None:
     def deaf(text: str) -> None:
         raise OSError("no terminal")
 
@@ -351,7 +351,7 @@ def test_the_order_is_kept_when_a_receiver_comes_back(bench: Bench) -> None:
     receiver.close()
 
 
-def test_a_thread_that_ends_is_told_to_those_who_ask(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_that_ends_is_reported_to_those_who_ask(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     dispatcher = bench.start(Receiver().effect())
     assert dispatcher.wait_idle(20)
     dispatcher.check()

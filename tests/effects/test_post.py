@@ -229,7 +229,7 @@ def test_secrets_travel_and_are_shown_nowhere(bench: Bench, http: HttpReceiver, 
     assert bench.cause("a") == "the receiver answered 400 Bad Request"
 
 
-def test_a_secret_that_can_not_be_used_is_told_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_that_can_not_be_used_is_reported_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOOK_URL", "hunter2 hunter2")
     with pytest.raises(ConfigError, match="HOOK_URL") as e:
         hr.sinks.webhook(hr.secret("HOOK_URL")).sender()

@@ -259,7 +259,7 @@ def test_starttls_is_never_left_out(bench: Bench, smtp: Smtp) -> None:
     assert receiver.log.entries == []
 
 
-def test_a_missing_password_is_told_before_anything_runs(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_password_is_reported_before_anything_runs(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SMTP_PASSWORD", raising=False)
     effect = hr.sinks.email(
         to="a@example.com", subject="x", server="smtp.example.com:587", user="me", password=hr.secret("SMTP_PASSWORD")

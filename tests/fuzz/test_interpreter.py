@@ -41,7 +41,7 @@ def test_sliding_windows_end_where_an_event_enters_or_leaves() -> None:
     assert counted(Window("sliding", 6 * MINUTE)) == [*expected, (15, 21, 1), (17, 23, 0), (19, 25, 1), (25, 31, 0)]
 
 
-def test_windows_at_intervals_are_told_while_the_key_is_known() -> None:
+def test_windows_at_intervals_are_emitted_while_the_key_is_known() -> None:
     events = [Event({}, minute * MINUTE, 0, (minute,)) for minute in (1, 3, 4, 7)]
     clock = Clock(late=[0, 0], ends=[0, 19 * MINUTE])
     found = windowing.results(Window("tumbling", 6 * MINUTE), 2 * MINUTE, {("a",): events}, clock, gated=True)

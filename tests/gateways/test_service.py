@@ -242,10 +242,19 @@ def test_a_record_that_is_too_large_is_a_dead_letter_of_the_same_transaction(bro
     counters = running.progress.counters
     assert (counters.in_topic, counters.refused, counters.closes) == (398, 1, True)
     assert len(values(broker, topic)) == 398
-    (letter,) = dead.letters(broker.connection, f"a-{topic}")
-    assert (letter.topic, letter.partition, letter.offset, letter.query) == (topic, None, 6, f"source:{topic}")
-    assert (letter.record.key, letter.record.headers, len(letter.record.value or b"")) == (b"7", (("h", b"v"),), 30_000)
-    assert "too large for the topic" in letter.cause
+    (dead_letter,) = dead.read(broker.connection, f"a-{topic}")
+    assert (dead_letter.topic, dead_letter.partition, dead_letter.offset, dead_letter.query) == (
+        topic,
+        None,
+        6,
+        f"source:{topic}",
+    )
+    assert (dead_letter.record.key, dead_letter.record.headers, len(dead_letter.record.value or b"")) == (
+        b"7",
+        (("h", b"v"),),
+        30_000,
+    )
+    assert "too large for the topic" in dead_letter.cause
 
 
 def test_a_record_too_large_for_the_dead_letters_too_is_an_error_with_its_position(broker: Broker, topic: str) -> None:

@@ -403,7 +403,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], str, str | None]] = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_told_at_the_line_where_it_was_typed(mistake: str) -> None:
+def test_a_mistake_is_reported_at_the_line_where_it_was_typed(mistake: str) -> None:
     make, message, fix = MISTAKES[mistake]
     with pytest.raises(PlanError) as caught:
         make()
@@ -433,7 +433,7 @@ def test_a_topic_is_written_once() -> None:
     assert caught.value.fix == "merge() the two streams, or write somewhere else"
 
 
-def test_an_app_that_writes_nothing_is_told_so() -> None:
+def test_an_app_that_writes_nothing_is_reported() -> None:
     app = hr.App("market")
     trades(app)
     with pytest.raises(PlanError) as caught:

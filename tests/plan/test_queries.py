@@ -8,7 +8,8 @@ import pytest
 
 import headrace as hr
 from headrace.errors import PlanError, Where
-from headrace.plan import durations, expressions, schema
+from headrace.plan import durations
+from headrace.plan.sql import expressions, schema
 
 HERE = Where("app.py", 1)
 

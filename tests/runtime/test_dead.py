@@ -52,7 +52,7 @@ def test_a_record_can_not_forge_a_dead_letter_and_a_foreign_record_does_not_brea
     foreign = [
         Record(b"hello", b"stranger"),
         Record(EVIL, b"\xff\xfe" + EVIL),
-        Record(b"half a letter", place.encode(), (*facts, ("headrace.cause", b"x"), ("headrace.operator", b"x"))),
+        Record(b"half a dead letter", place.encode(), (*facts, ("headrace.cause", b"x"), ("headrace.operator", b"x"))),
     ]
     send.send(connection, f"headrace.{name}.dead", foreign)
 
@@ -63,19 +63,21 @@ def test_a_record_can_not_forge_a_dead_letter_and_a_foreign_record_does_not_brea
         assert all(line.isprintable() for line in (found.out + found.err).split("\n"))
         return code, found.out + found.err
 
-    found = dead.letters(connection, name)
-    assert [letter.record for letter in found] == [*records, *foreign]
-    assert [(letter.topic, letter.partition, letter.foreign) for letter in found[:2]] == [(topic, 0, False)] * 2
+    found = dead.read(connection, name)
+    assert [dead_letter.record for dead_letter in found] == [*records, *foreign]
+    assert [(dead_letter.topic, dead_letter.partition, dead_letter.foreign) for dead_letter in found[:2]] == [
+        (topic, 0, False)
+    ] * 2
     assert found[0].cause == 'field id: expected int, found string "one"'
-    assert [letter.foreign for letter in found[2:]] == [True] * 3
+    assert [dead_letter.foreign for dead_letter in found[2:]] == [True] * 3
 
     listed = headrace("dead", "list")[1].splitlines()
-    assert [line.split()[0] for line in listed[1:]] == [letter.id for letter in found]
+    assert [line.split()[0] for line in listed[1:]] == [dead_letter.id for dead_letter in found]
     assert sum("another program wrote this record" in line for line in listed) == 3
-    for letter in found:
-        assert headrace("dead", "show", letter.id)[0] == 0
-        (shown,) = headrace("dead", "show", letter.id, "--json")[1].splitlines()
-        assert json.loads(shown)["id"] == letter.id
+    for dead_letter in found:
+        assert headrace("dead", "show", dead_letter.id)[0] == 0
+        (shown,) = headrace("dead", "show", dead_letter.id, "--json")[1].splitlines()
+        assert json.loads(shown)["id"] == dead_letter.id
     with pytest.raises(ConfigError, match="another program wrote it"):
         dead.replay(connection, name, found)
     code, said = headrace("dead", "replay", found[2].id)
@@ -87,7 +89,7 @@ def test_a_record_can_not_forge_a_dead_letter_and_a_foreign_record_does_not_brea
     assert "left 3 that are not dead letters" in said
     assert [Record(r.value, r.key, r.headers) for r in peek.read(connection, topic)][3:] == records
     assert headrace("dead", "drop", "--all")[1] == "dropped 3\n"
-    assert dead.letters(connection, name) == []
+    assert dead.read(connection, name) == []
 
 
 def test_looking_into_a_topic_leaves_the_terminal_alone(project: Any, topic: str, capsys: pytest.CaptureFixture[str]) -> None:

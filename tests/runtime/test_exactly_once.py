@@ -21,8 +21,9 @@ from headrace.broker import peek, send, topics
 from headrace.broker.client import Connection
 from headrace.broker.records import Record
 from headrace.errors import RunError, StateError
-from headrace.runtime import dead, repair
+from headrace.runtime import dead
 from headrace.runtime import run as runtime
+from headrace.runtime.checkpoints import repair
 from headrace.runtime.display import Silent
 from headrace.runtime.run import Summary
 
@@ -185,12 +186,12 @@ def test_what_can_not_be_decoded_is_kept_once_with_its_bytes_and_cause(project: 
     copies.forget("commits", copies.batches()[-1])
     copies.run()
     assert copies.written() == Counter(range(100_000))
-    (letter,) = dead.letters(project.connection, copies.app.name)
-    assert letter.record == poison
-    assert (letter.query, letter.topic, letter.operator) == (copies.out, topic, f"decode {topic}")
-    assert letter.cause == 'field id: expected int, found string "many"'
+    (dead_letter,) = dead.read(project.connection, copies.app.name)
+    assert dead_letter.record == poison
+    assert (dead_letter.query, dead_letter.topic, dead_letter.operator) == (copies.out, topic, f"decode {topic}")
+    assert dead_letter.cause == 'field id: expected int, found string "many"'
     (stored,) = [record for record in peek.read(project.connection, topic) if record.key == b"k"]
-    assert (letter.partition, letter.offset) == (stored.partition, stored.offset)
+    assert (dead_letter.partition, dead_letter.offset) == (stored.partition, stored.offset)
 
 
 def test_a_dead_letter_can_be_replayed_after_a_fix_or_dropped(project: Any, topic: str, tmp_path: Path) -> None:
@@ -198,7 +199,7 @@ def test_a_dead_letter_can_be_replayed_after_a_fix_or_dropped(project: Any, topi
     send.send(project.connection, topic, [Record(b'{"id": "7"}', b"a"), Record(b"nonsense", b"b"), Record(None, b"c")])
     copies.run()
     name, connection = copies.app.name, project.connection
-    found = {letter.record.key: letter for letter in dead.letters(connection, name)}
+    found = {dead_letter.record.key: dead_letter for dead_letter in dead.read(connection, name)}
     assert set(found) == {b"a", b"b", b"c"}
     assert found[b"c"].record.value is None
     assert dead.drop(connection, name, dead.find(connection, name, [found[b"b"].id, found[b"c"].id])) == 2
@@ -206,7 +207,7 @@ def test_a_dead_letter_can_be_replayed_after_a_fix_or_dropped(project: Any, topi
     app.stream(topic, schema="id string").to(copies.out)
     runtime.run(app, until="now", flags={"broker": project.address}, display=Silent())
     assert dead.replay(connection, name, dead.find(connection, name, [])) == 1
-    assert dead.letters(connection, name) == []
+    assert dead.read(connection, name) == []
     runtime.run(app, until="now", flags={"broker": project.address}, display=Silent())
     assert copies.written() == Counter(["7"])
 
@@ -220,12 +221,12 @@ def test_a_row_that_is_too_large_for_its_topic_is_a_dead_letter(project: Any, to
     total = runtime.run(app, until="now", flags={"broker": project.address}, display=Silent()).totals[0]
     assert (total.rows_in, total.taken, total.rows_out, total.dead_rows, total.bad) == (4, 4, 4, 2, 0)
     assert copies.written() == Counter([10, 20])
-    letter, other = dead.letters(project.connection, app.name)
-    assert other.record == letter.record
-    assert letter.topic == copies.out
-    assert letter.partition is None
-    assert "too large for the topic" in letter.cause
-    assert json.loads(letter.record.value or b"")["id"] == 5000
+    dead_letter, other = dead.read(project.connection, app.name)
+    assert other.record == dead_letter.record
+    assert dead_letter.topic == copies.out
+    assert dead_letter.partition is None
+    assert "too large for the topic" in dead_letter.cause
+    assert json.loads(dead_letter.record.value or b"")["id"] == 5000
 
 
 def test_without_dead_letters_a_row_that_is_too_large_ends_the_run_at_once(project: Any, topic: str, tmp_path: Path) -> None:
@@ -261,10 +262,10 @@ def test_what_comes_in_goes_out_or_is_filtered_or_dead(project: Any, topic: str,
     assert total.rows_out == total.taken
     assert total.filtered == 1002 - len(kept) - 92
     assert copies.written() == Counter(kept)
-    assert len(dead.letters(project.connection, app.name)) == 92
+    assert len(dead.read(project.connection, app.name)) == 92
 
 
-def test_a_damaged_file_of_a_checkpoint_is_told_at_once(project: Any, topic: str, tmp_path: Path) -> None:
+def test_a_damaged_file_of_a_checkpoint_is_reported_at_once(project: Any, topic: str, tmp_path: Path) -> None:
     copies = Copies(project, topic, tmp_path)
     copies.put(1)
     copies.run()
@@ -349,7 +350,7 @@ def test_the_commands_for_dead_letters(project: Any, topic: str, tmp_path: Path,
     assert len(list(peek.read(project.connection, topic))) == 3
 
 
-def test_letters_of_a_topic_that_is_written_at_least_once_are_there_when_the_batch_is(
+def test_dead_letters_of_a_topic_that_is_written_at_least_once_are_there_when_the_batch_is(
     project: Any, topic: str, tmp_path: Path
 ) -> None:
     copies = Copies(project, topic, tmp_path)
@@ -359,4 +360,4 @@ def test_letters_of_a_topic_that_is_written_at_least_once_are_there_when_the_bat
     app.stream(topic, schema="id int").to(copies.out, delivery="at_least_once")
     total = runtime.run(app, until="now", flags={"broker": project.address}, display=Silent()).totals[0]
     assert (total.rows_out, total.bad) == (1, 1)
-    assert [letter.record.key for letter in dead.letters(project.connection, app.name)] == [b"a"]
+    assert [dead_letter.record.key for dead_letter in dead.read(project.connection, app.name)] == [b"a"]

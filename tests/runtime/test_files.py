@@ -17,9 +17,10 @@ import pytest
 import headrace as hr
 from headrace.broker import topics
 from headrace.errors import BadRecord, ConfigError, PlanError, RunError, SourceError, StateError, TopicError
-from headrace.runtime import dead, repair, reset
+from headrace.runtime import dead
+from headrace.runtime.checkpoints import repair, reset
+from headrace.runtime.checkpoints.state import location
 from headrace.runtime.display import Silent
-from headrace.runtime.state import location
 from tests.runtime.test_handle import SECONDS, Batches
 from tests.runtime.test_run import rows_of, run
 
@@ -57,7 +58,10 @@ def ids(broker: Any, out: str) -> list[int]:
 
 def dead_letters(broker: Any, out: str) -> dict[str, str]:
     """Value -> cause."""
-    return {(letter.record.value or b"").decode(): letter.cause for letter in dead.letters(broker.connection, f"copy-{out}")}
+    return {
+        (dead_letter.record.value or b"").decode(): dead_letter.cause
+        for dead_letter in dead.read(broker.connection, f"copy-{out}")
+    }
 
 
 def test_each_file_is_read_once_whatever_the_runs(project: Any, topic: str) -> None:
@@ -91,22 +95,22 @@ def test_malformed_lines_are_dead_letters_with_their_bytes_and_place(project: An
     run(copying(topic), project)
     assert ids(project, topic) == [1, 2, *range(10, 9000)]
     assert set(dead_letters(project, topic)) == {"{oops", '{"id": "x"}', "[]"}
-    found = dead.letters(project.connection, f"copy-{topic}")
-    assert {letter.offset for letter in found} == {text.index("{oops"), text.index('{"id": "x"}'), text.rindex("[]")}
-    assert {unquote(letter.topic).rpartition("/")[2] for letter in found} == {name}
+    found = dead.read(project.connection, f"copy-{topic}")
+    assert {dead_letter.offset for dead_letter in found} == {text.index("{oops"), text.index('{"id": "x"}'), text.rindex("[]")}
+    assert {unquote(dead_letter.topic).rpartition("/")[2] for dead_letter in found} == {name}
 
 
 def test_dead_letters_of_files_are_not_replayed_and_can_be_dropped(project: Any, topic: str) -> None:
     put("a.json", "{oops\n")
     run(copying(topic), project)
     app = f"copy-{topic}"
-    (letter,) = dead.letters(project.connection, app)
+    (dead_letter,) = dead.read(project.connection, app)
     with pytest.raises(ConfigError, match="is a row of a file, which is not written again") as refused:
-        dead.replay(project.connection, app, [letter])
-    assert f"headrace dead show {app} {letter.id}" in (refused.value.fix or "")
-    assert dead.find(project.connection, app, [letter.id]) == [letter]
-    assert dead.drop(project.connection, app, [letter]) == 1
-    assert not dead.letters(project.connection, app)
+        dead.replay(project.connection, app, [dead_letter])
+    assert f"headrace dead show {app} {dead_letter.id}" in (refused.value.fix or "")
+    assert dead.find(project.connection, app, [dead_letter.id]) == [dead_letter]
+    assert dead.drop(project.connection, app, [dead_letter]) == 1
+    assert not dead.read(project.connection, app)
 
 
 def test_malformed_csv_rows_are_dead_letters_that_say_why(project: Any, topic: str) -> None:
@@ -222,7 +226,7 @@ def test_a_crash_between_batches_of_few_files_loses_and_doubles_none(project: An
         crash(copying(topic))
     run(copying(topic), project)
     assert ids(project, topic) == expected
-    assert len(dead.letters(project.connection, f"copy-{topic}")) == 3
+    assert len(dead.read(project.connection, f"copy-{topic}")) == 3
 
 
 def test_a_run_that_is_killed_goes_on_with_the_files_it_has_not_read(project: Any, topic: str) -> None:

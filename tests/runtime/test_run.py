@@ -15,8 +15,8 @@ import headrace as hr
 from headrace.broker import groups, peek, send, topics
 from headrace.broker.records import Record
 from headrace.errors import BadRecord, BrokerError, RunError, StateError, TopicError
-from headrace.runtime import ownership
 from headrace.runtime import run as runtime
+from headrace.runtime.checkpoints import ownership
 from headrace.runtime.display import Silent
 from headrace.runtime.run import Summary
 
@@ -119,7 +119,7 @@ def test_an_expression_that_fails_on_a_row_makes_a_dead_letter_or_ends_the_run_a
     assert caught.value.where.code.endswith(".with_columns(")
 
 
-def test_what_apply_does_and_real_time_mode_cannot_is_told_at_its_line(project: Any, topic: str) -> None:
+def test_what_apply_does_and_real_time_mode_cannot_is_reported_at_its_line(project: Any, topic: str) -> None:
     topics.create(project.connection, topic, partitions=1)
     app = hr.App(f"apply-{topic}")
     rows = app.stream(topic, schema="k string, v int")
@@ -313,7 +313,7 @@ def test_a_changed_type_of_what_is_kept_is_refused_before_any_record_comes(proje
             folder.with_name(f".{folder.name}").rename(folder)
 
 
-def test_a_window_longer_than_its_topic_remembers_is_told_at_its_line(project: Any, topic: str) -> None:
+def test_a_window_longer_than_its_topic_remembers_is_reported_at_its_line(project: Any, topic: str) -> None:
     topics.create(project.connection, f"{topic}-short", config={"retention.ms": "60000"})
     said: list[str] = []
 

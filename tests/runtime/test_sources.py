@@ -14,7 +14,7 @@ import headrace as hr
 from headrace.broker import peek, topics
 from headrace.errors import RunError, TopicError
 from headrace.runtime import dead
-from headrace.runtime.state import StateError
+from headrace.runtime.checkpoints.state import StateError
 from tests.runtime.test_handle import Batches
 from tests.runtime.test_run import put, rows_of, run
 
@@ -116,8 +116,8 @@ def test_headers_are_written_and_another_client_reads_them(project: Any, topic: 
         1: [("name", "Zoë".encode()), ("raw", "Zoë".encode()), ("n", b"2"), ("checked", b"1")],
         2: [("n", b"4"), ("checked", b"1")],
     }
-    (letter,) = dead.letters(project.connection, app.name)
-    assert (json.loads(letter.record.value or b"")["v"], "no number" in letter.cause) == (3, True)
+    (dead_letter,) = dead.read(project.connection, app.name)
+    assert (json.loads(dead_letter.record.value or b"")["v"], "no number" in dead_letter.cause) == (3, True)
 
 
 def test_a_topic_of_a_pattern_that_was_created_again_is_noticed(project: Any, topic: str) -> None:

@@ -100,4 +100,6 @@ def test_the_account_closes_for_every_place_that_is_written_to(
         "sqlite": len(read_sqlite(tmp_path / "out.db", "SELECT * FROM numbers")),
     }
     assert found == dict.fromkeys(found, len(kept) + 5)
-    assert len({letter.id for letter in dead.letters(broker.connection, app.name)}) == (2 + sevens if bad == "dead" else 0)
+    assert len({dead_letter.id for dead_letter in dead.read(broker.connection, app.name)}) == (
+        2 + sevens if bad == "dead" else 0
+    )

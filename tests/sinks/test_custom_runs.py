@@ -17,8 +17,8 @@ import pytest
 import headrace as hr
 from headrace.broker import peek, send, topics
 from headrace.broker.records import Record
-from headrace.runtime import reset
 from headrace.runtime import run as runtime
+from headrace.runtime.checkpoints import reset
 from headrace.runtime.display import Silent
 from headrace.runtime.events import BatchDone, Event, Restarting
 from tests.conftest import Broker

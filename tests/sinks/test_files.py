@@ -33,7 +33,10 @@ def test_files_have_each_row_once_also_after_a_crash(
     runtime.run(app, until="now", flags={"broker": broker.address}, display=Silent())
     assert Counter(row.id for row in spark.read.parquet(str(tmp_path / "rows")).collect()) == Counter(range(200))
     assert (tmp_path / "rows" / "part=1").is_dir()
-    assert Counter(letter.query for letter in dead.letters(broker.connection, app.name)) == {"files.rows": 2, f"{topic}-out": 2}
+    assert Counter(dead_letter.query for dead_letter in dead.read(broker.connection, app.name)) == {
+        "files.rows": 2,
+        f"{topic}-out": 2,
+    }
 
 
 def test_a_table_can_not_be_written_to_files() -> None:

@@ -14,8 +14,8 @@ import headrace as hr
 from headrace.broker import peek, send, topics
 from headrace.broker.records import Record
 from headrace.errors import StateError
-from headrace.runtime import repair
 from headrace.runtime import run as runtime
+from headrace.runtime.checkpoints import repair
 from headrace.runtime.display import Silent
 from tests.sinks.servers import Postgres
 

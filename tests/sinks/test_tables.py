@@ -169,7 +169,7 @@ def test_a_table_of_the_users_own_is_filled(postgres: Postgres, table: str, pipe
         (None, "there is no table .*; it can be made with: (CREATE TABLE .*)"),
     ],
 )
-def test_a_table_that_does_not_fit_is_told_with_what_to_do(
+def test_a_table_that_does_not_fit_is_reported_with_what_to_do(
     postgres: Postgres, table: str, pipe: Pipes, ddl: str | None, said: str
 ) -> None:
     if ddl is not None:
@@ -190,7 +190,7 @@ def test_a_table_that_does_not_fit_is_told_with_what_to_do(
         (None, "there is no table .*; it can be made with: (CREATE TABLE .*)"),
     ],
 )
-def test_a_table_of_sqlite_that_does_not_fit_is_told_with_what_to_do(
+def test_a_table_of_sqlite_that_does_not_fit_is_reported_with_what_to_do(
     tmp_path: Path, pipe: Pipes, ddl: str | None, said: str
 ) -> None:
     file = tmp_path / "own.db"
@@ -217,14 +217,14 @@ def test_a_record_with_a_null_key_is_a_dead_letter(place: Place, pipe: Pipes) ->
     app.stream("prices", schema="symbol string, price double").key_by("symbol").count().to(place.sink())
     running = pipe(app).feed("prices", [(None, {"symbol": None, "price": 1.0}), *ACME]).run()
     assert place.rows() == [{"symbol": "ACME", "count": len(ACME)}]
-    (letter,) = dead(running)
-    assert (letter.topic, letter.offset) == ("prices", 0)
-    assert letter.cause.startswith("symbol is null, and the rows of ")
+    (dead_letter,) = dead(running)
+    assert (dead_letter.topic, dead_letter.offset) == ("prices", 0)
+    assert dead_letter.cause.startswith("symbol is null, and the rows of ")
 
 
 def dead(running: Pipe) -> list[DeadLetter]:
-    assert running.compiled.letters is not None
-    return running.compiled.letters.take()
+    assert running.compiled.dead_letters is not None
+    return running.compiled.dead_letters.take()
 
 
 def test_a_null_key_that_is_of_no_record_is_refused_by_name(place: Place, pipe: Pipes) -> None:
@@ -245,9 +245,9 @@ def test_a_record_with_a_character_that_postgres_can_not_hold_is_a_dead_letter(
     app.stream("prices", schema="symbol string").to(hr.sinks.postgres(postgres.url, table=table))
     running = pipe(app).feed("prices", [("A", {"symbol": "a\0b"}), ("A", {"symbol": "ab"})]).run()
     assert postgres.rows(f"SELECT symbol FROM {table}") == [{"symbol": "ab"}]
-    (letter,) = dead(running)
-    assert letter.offset == 0
-    assert letter.cause == f"symbol has a NUL character, which postgres.{table} can't hold"
+    (dead_letter,) = dead(running)
+    assert dead_letter.offset == 0
+    assert dead_letter.cause == f"symbol has a NUL character, which postgres.{table} can't hold"
 
 
 def test_a_character_that_postgres_can_not_hold_deep_in_a_row_is_refused_by_name(
@@ -270,7 +270,7 @@ def test_a_character_that_postgres_can_not_hold_can_be_left_out(postgres: Postgr
     assert postgres.rows(f"SELECT symbol FROM {table}") == [{"symbol": "ab"}]
 
 
-def test_a_password_opens_the_door_and_is_never_told(
+def test_a_password_opens_the_door_is_never_shown(
     postgres: Postgres, table: str, pipe: Pipes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"postgresql://locked:${{PG_TEST_PASSWORD}}@127.0.0.1:{postgres.port}/postgres"

@@ -162,7 +162,7 @@ MISTAKES: dict[str, tuple[Callable[[hr.Stream], Any], str]] = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_what_spark_refuses_is_told_at_the_users_line(mistake: str, spark: Any) -> None:
+def test_what_spark_refuses_is_reported_at_the_users_line(mistake: str, spark: Any) -> None:
     build, words = MISTAKES[mistake]
     with pytest.raises(PlanError) as caught:
         compiled(build)

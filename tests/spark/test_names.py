@@ -14,7 +14,7 @@ from pyspark.sql.types import _parse_datatype_string  # pyright: ignore
 
 import headrace as hr
 from headrace.errors import PlanError
-from headrace.plan import functions, types
+from headrace.plan.sql import functions, types
 from tests.spark import signatures
 
 KNOWN = """boolean, tinyint, byte, smallint, short, int, integer, bigint, long, float, real, double, date, timestamp,

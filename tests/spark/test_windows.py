@@ -364,7 +364,7 @@ def since(when: datetime) -> int:
     return (when - START) // timedelta(milliseconds=1)
 
 
-def test_a_late_event_stops_the_query_if_it_is_told_to(drive: Any) -> None:
+def test_a_late_event_stops_the_query_if_it_is_reported_to(drive: Any) -> None:
     for of in (hr.tumbling("5 seconds"), hr.session(gap="5 seconds"), hr.sliding("5 seconds")):
         app = hr.App("strict")
         stream = app.stream("events", schema=SCHEMA, time="at", lateness="10 seconds").key_by("k")

@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
     if args.spark:
         print("names are fine; checking types with Spark ...", file=sys.stderr, flush=True)
         # Imports pyspark, which takes longer than all other checks.
-        from headrace.runtime.check import check
+        from headrace.runtime.look.check import check
 
         specs = check(app, flags.config(args))
     checked = "no errors found" if args.spark else "no errors found without Spark; --spark checks all types"

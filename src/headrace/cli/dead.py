@@ -38,26 +38,26 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    found = dead.letters(flags.connect(args), flags.app_name(args))
+    found = dead.read(flags.connect(args), flags.app_name(args))
     rows = [
-        {"id": letter.id, "query": letter.query, "operator": letter.operator, "at": iso(letter.time), "cause": letter.cause}
-        for letter in found
+        {"id": each.id, "query": each.query, "operator": each.operator, "at": iso(each.time), "cause": each.cause}
+        for each in found
     ]
     columns.show(rows, as_json=args.json, empty="no dead letters")
     return 0
 
 
 def _show(args: argparse.Namespace) -> int:
-    for letter in dead.find(flags.connect(args), flags.app_name(args), args.id):
+    for each in dead.find(flags.connect(args), flags.app_name(args), args.id):
         facts = {
-            "id": letter.id,
-            "query": letter.query,
-            "operator": letter.operator,
-            "cause": letter.cause,
-            "at": iso(letter.time),
-            "key": None if letter.record.key is None else readable(letter.record.key),
-            "headers": {name: readable(value) for name, value in letter.record.headers},
-            "value": None if letter.record.value is None else readable(letter.record.value),
+            "id": each.id,
+            "query": each.query,
+            "operator": each.operator,
+            "cause": each.cause,
+            "at": iso(each.time),
+            "key": None if each.record.key is None else readable(each.record.key),
+            "headers": {name: readable(value) for name, value in each.record.headers},
+            "value": None if each.record.value is None else readable(each.record.value),
         }
         if args.json:
             columns.show([facts], as_json=True)
@@ -69,9 +69,9 @@ def _show(args: argparse.Namespace) -> int:
 def _replay(args: argparse.Namespace) -> int:
     connection, app = flags.connect(args), flags.app_name(args)
     found = _chosen(args)
-    foreign = [letter.id for letter in found if letter.foreign] if args.all else []
-    files = [letter.id for letter in found if letter.from_file] if args.all else []
-    count = dead.replay(connection, app, [letter for letter in found if letter.id not in (*foreign, *files)])
+    foreign = [each.id for each in found if each.foreign] if args.all else []
+    files = [each.id for each in found if each.from_file] if args.all else []
+    count = dead.replay(connection, app, [each for each in found if each.id not in (*foreign, *files)])
     print(f"replayed {count}: they were written back to their topics, where every reader sees them again")
     if foreign:
         print(f"left {len(foreign)} that are not dead letters: headrace dead drop {app} {foreign[0]}", file=sys.stderr)

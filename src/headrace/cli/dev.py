@@ -24,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from headrace.runtime.dev import dev
+    from headrace.runtime.look.dev import dev
 
     if args.records < 1:
         raise ConfigError("--records must be greater than zero", fix="leave it out, or write a number such as --records 1000")

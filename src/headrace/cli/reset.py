@@ -25,7 +25,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from headrace.runtime import display, load, reset
+    from headrace.runtime import display, load
+    from headrace.runtime.checkpoints import reset
 
     app = load.load(args.file)
     said = reset.consequences(app, args.query, args.output, flags=vars(args))

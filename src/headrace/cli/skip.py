@@ -18,7 +18,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from headrace.runtime import display, load, skip
+    from headrace.runtime import display, load
+    from headrace.runtime.checkpoints import skip
 
     app = load.load(args.file)
     found = skip.skip(app, args.query, flags=vars(args), display=display.choose(app.name))

@@ -26,7 +26,7 @@ _CLOSING = 421
 _POLICY = email.policy.SMTP.clone(cte_type="7bit")
 
 
-class Letter(NamedTuple):
+class Message(NamedTuple):
     sender: str
     to: tuple[str, ...]
     content: bytes
@@ -62,11 +62,11 @@ class SmtpSender:
 
     def send(self, item: Item) -> Outcome:
         try:
-            letter = self._letter(item)
+            message = self._message(item)
         except _NotMade as e:
             return Refused(str(e))
         try:
-            session = self._offer(letter)
+            session = self._offer(message)
         except _Refused as e:
             self._reset()
             return _no(e) or Away(str(e))
@@ -77,7 +77,7 @@ class SmtpSender:
             self._drop()
             return Away(f"{self.effect.host}:{self.effect.port}: {_said(e)}")
         try:
-            session.send(letter.content)
+            session.send(message.content)
             code, reply = session.getreply()
         except OSError as e:
             self._drop()
@@ -95,11 +95,11 @@ class SmtpSender:
                 self._drop()
             self._session = None
 
-    def _offer(self, letter: Letter) -> smtplib.SMTP:
+    def _offer(self, message: Message) -> smtplib.SMTP:
         """Up to the point where the server wants the text. A connection that was kept may be gone: then a new one, once."""
         if self._session is not None:
             try:
-                return self._envelope(self._session, letter)
+                return self._envelope(self._session, message)
             except smtplib.SMTPServerDisconnected:
                 self._drop()
             except _Refused as e:
@@ -107,12 +107,12 @@ class SmtpSender:
                     raise
                 self._drop()
         self._session = self._connect()
-        return self._envelope(self._session, letter)
+        return self._envelope(self._session, message)
 
-    def _envelope(self, session: smtplib.SMTP, letter: Letter) -> smtplib.SMTP:
-        _expect("MAIL FROM", session.mail(letter.sender), 250)
+    def _envelope(self, session: smtplib.SMTP, message: Message) -> smtplib.SMTP:
+        _expect("MAIL FROM", session.mail(message.sender), 250)
         # All or nobody: an e-mail that only some received could not be sent again.
-        for address in letter.to:
+        for address in message.to:
             _expect(f"RCPT TO {address}", session.rcpt(address), 250, 251)
         _expect("DATA", session.docmd("DATA"), 354)
         return session
@@ -147,7 +147,7 @@ class SmtpSender:
             self._session.close()
             self._session = None
 
-    def _letter(self, item: Item) -> Letter:
+    def _message(self, item: Item) -> Message:
         effect = self.effect
         try:
             values = item.texts
@@ -162,19 +162,19 @@ class SmtpSender:
             raise _NotMade(f"the row is not a JSON object: {e}") from None
         sender = effect.sender_address or f"headrace@{socket.gethostname()}"
         address = parseaddr(sender)[1]
-        letter = EmailMessage(policy=_POLICY)
+        message = EmailMessage(policy=_POLICY)
         try:
-            letter["From"] = sender
-            letter["To"] = ", ".join(to)
-            letter["Subject"] = subject
-            letter["Date"] = formatdate(usegmt=True)
-            letter["Message-ID"] = message_id(item.id, address.rpartition("@")[2])
-            letter["Auto-Submitted"] = "auto-generated"
-            letter.set_content(body)
-            content = letter.as_bytes()
+            message["From"] = sender
+            message["To"] = ", ".join(to)
+            message["Subject"] = subject
+            message["Date"] = formatdate(usegmt=True)
+            message["Message-ID"] = message_id(item.id, address.rpartition("@")[2])
+            message["Auto-Submitted"] = "auto-generated"
+            message.set_content(body)
+            content = message.as_bytes()
         except (ValueError, LookupError) as e:
             raise _NotMade(f"the row can't be written as an e-mail: {e}") from None
-        return Letter(address, to, _dotted(content))
+        return Message(address, to, _dotted(content))
 
 
 def _address(text: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from headrace.plan import spelling
 from headrace.plan.format import OneColumn
-from headrace.plan.schema import Fields
+from headrace.plan.sql.schema import Fields
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace import formats
 from headrace.errors import PlanError, Where
-from headrace.plan import checks, cuts, expressions, schema, silence, traits
+from headrace.plan import checks, cuts, silence, traits
 from headrace.plan.callsite import CallSite
 from headrace.plan.clocks import Clock, Device, Moment, Ours
 from headrace.plan.durations import Duration, micros
@@ -31,8 +31,9 @@ from headrace.plan.nodes import (
     TooLate,
     query,
 )
-from headrace.plan.schema import Schema
 from headrace.plan.source import Source
+from headrace.plan.sql import expressions, schema
+from headrace.plan.sql.schema import Schema
 from headrace.plan.windows import Emit, Every, Late, Window
 
 WINDOW_COLUMNS = ("window_start", "window_end")

@@ -8,9 +8,10 @@ from typing import Unpack
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from headrace.errors import PlanError, Where
-from headrace.plan import columns, expressions, functions
+from headrace.plan import columns
 from headrace.plan.callsite import CallSite
 from headrace.plan.nodes import Changed, Head, Node, Read, Udf, reads
+from headrace.plan.sql import expressions, functions
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,180}")

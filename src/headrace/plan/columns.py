@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from headrace.plan import schema
 from headrace.plan.nodes import (
     Aggregate,
     Apply,
@@ -23,6 +22,7 @@ from headrace.plan.nodes import (
     TableJoin,
     TooLate,
 )
+from headrace.plan.sql import schema
 
 
 def known(node: Node, name: str) -> str | None:

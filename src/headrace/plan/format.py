@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace.plan.schema import Fields
+from headrace.plan.sql.schema import Fields
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,9 +15,9 @@ from headrace.formats.json import Json
 from headrace.formats.text import Text
 from headrace.plan.clocks import Clock, Device, Moment, Ours
 from headrace.plan.format import Format
-from headrace.plan.schema import Fields
 from headrace.plan.sink import Sink
 from headrace.plan.source import Source
+from headrace.plan.sql.schema import Fields
 from headrace.plan.windows import Emit, Late, Window
 
 Kind = Literal["stream", "table"]

@@ -36,7 +36,7 @@ from headrace.plan.nodes import (
     reads,
     walk,
 )
-from headrace.plan.schema import quoted
+from headrace.plan.sql.schema import quoted
 from headrace.plan.windows import Every, Late, Window, emit_text, window_text
 
 Mode = Literal["append", "update"]

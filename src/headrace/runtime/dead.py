@@ -18,37 +18,37 @@ _HEADER = "header."
 _SECONDS = 60.0
 
 
-def letters(connection: Connection, app: str) -> list[DeadLetter]:
+def read(connection: Connection, app: str) -> list[DeadLetter]:
     """Those that are neither replayed nor dropped, the oldest first."""
     topic = dead_topic(app)
     if not topics.exists(connection, topic):
         raise ConfigError(f"no application {app!r} has run at {connection.address}", fix="headrace dead list FILE.py")
-    letters = peek.table(peek.read(connection, topic))
-    return [_letter(key, stored, app) for key, stored in letters.items() if key is not None]
+    stored = peek.table(peek.read(connection, topic))
+    return [_dead_letter(key, each, app) for key, each in stored.items() if key is not None]
 
 
 def find(connection: Connection, app: str, ids: Sequence[str]) -> list[DeadLetter]:
     """Those with these ids, or all; two queries may each have one of the same record."""
-    found = letters(connection, app)
-    if missing := [id for id in ids if not any(letter.id == id for letter in found)]:
+    found = read(connection, app)
+    if missing := [id for id in ids if not any(each.id == id for each in found)]:
         raise ConfigError(f"{app} has no dead letter {missing[0]}", fix=f"headrace dead list {app} shows those that are there")
-    return [letter for letter in found if not ids or letter.id in ids]
+    return [each for each in found if not ids or each.id in ids]
 
 
 def replay(connection: Connection, app: str, chosen: Sequence[DeadLetter]) -> int:
     """Puts the records back where they came from, each once, and removes the dead letters: both or neither."""
-    if foreign := [letter.id for letter in chosen if letter.foreign]:
+    if foreign := [each.id for each in chosen if each.foreign]:
         raise ConfigError(
             f"{foreign[0]} is not a dead letter: another program wrote it, and it came from no topic",
             fix=f"headrace dead drop {app} {foreign[0]}",
         )
-    if read := next((letter for letter in chosen if letter.from_file), None):
+    if row := next((each for each in chosen if each.from_file), None):
         raise ConfigError(
-            f"{read.id} is a row of a file, which is not written again",
-            fix=f"put the corrected row into a new file of the folder: headrace dead show {app} {read.id} shows it; "
-            f"then headrace dead drop {app} {read.id}",
+            f"{row.id} is a row of a file, which is not written again",
+            fix=f"put the corrected row into a new file of the folder: headrace dead show {app} {row.id} shows it; "
+            f"then headrace dead drop {app} {row.id}",
         )
-    records = {letter.id: letter for letter in chosen}
+    records = {each.id: each for each in chosen}
     return _settle(connection, app, chosen, list(records.values()))
 
 
@@ -61,12 +61,12 @@ def _settle(connection: Connection, app: str, done: Sequence[DeadLetter], again:
     try:
         producer.init_transactions(_SECONDS)
         producer.begin_transaction()
-        for letter in again:
-            headers: list[tuple[str, str | bytes | None]] = list(letter.record.headers)
-            partition = -1 if letter.partition is None else letter.partition
-            _produce(producer, letter.topic, letter.record.value, letter.record.key, partition=partition, headers=headers)
-        for letter in done:
-            _produce(producer, dead_topic(app), None, letter.key, partition=0)
+        for each in again:
+            headers: list[tuple[str, str | bytes | None]] = list(each.record.headers)
+            partition = -1 if each.partition is None else each.partition
+            _produce(producer, each.topic, each.record.value, each.record.key, partition=partition, headers=headers)
+        for each in done:
+            _produce(producer, dead_topic(app), None, each.key, partition=0)
         producer.commit_transaction(_SECONDS)
     except KafkaException as e:
         raise BrokerError(
@@ -85,7 +85,7 @@ def _produce(producer: Producer, *record: Any, **more: Any) -> None:
             producer.poll(0.1)
 
 
-def _letter(key: bytes, stored: Stored, app: str) -> DeadLetter:
+def _dead_letter(key: bytes, stored: Stored, app: str) -> DeadLetter:
     return _ours(key, stored, app) or DeadLetter(
         topic=dead_topic(app),
         partition=stored.partition,

@@ -10,7 +10,7 @@ from headrace.errors import BadRecord, RunError, SourceError, StateError, Where
 from headrace.plan import durations, traits
 from headrace.plan.nodes import Apply, Read, walk
 from headrace.plan.queries import QuerySpec
-from headrace.runtime.state import recreated, repair_command, reset_command
+from headrace.runtime.checkpoints.state import recreated, repair_command, reset_command
 from headrace.spark.jvm import Failure
 
 _BAD = re.compile(r"HEADRACE_BAD_RECORD topic=(\S+) partition=(\d+) offset=(\d+) cause=(.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)

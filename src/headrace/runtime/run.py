@@ -29,12 +29,13 @@ from headrace.plan.nodes import Read, reads, walk
 from headrace.plan.order import waves
 from headrace.plan.queries import QuerySpec
 from headrace.runtime import display as displays
-from headrace.runtime import failures, gaps, incarnations, ownership, sharing, state
+from headrace.runtime import failures, sharing
+from headrace.runtime.checkpoints import gaps, incarnations, ownership, state
+from headrace.runtime.checkpoints.ownership import Lease
 from headrace.runtime.display import Display
 from headrace.runtime.events import Listener, Listeners, Started, Stopped, listening
 from headrace.runtime.group import GroupProgress
 from headrace.runtime.handle import Run
-from headrace.runtime.ownership import Lease
 from headrace.runtime.progress import Total
 from headrace.runtime.services import Effects, Service, Services
 from headrace.runtime.stop import Interrupted, Stop, Task
@@ -526,13 +527,13 @@ class _Runner:
 
     def _oversized(self, query: Compiled, batch: int) -> int:
         """Where another sink wrote the rows of a batch, its dead letters are written now."""
-        if query.letters is not None and not self._by_kernel(query.spec):
+        if query.dead_letters is not None and not self._by_kernel(query.spec):
             try:
                 jvm.bury(self.spark, query.spec.id, batch)
             except RunError as e:
                 # They are kept; the next batch tries again.
                 self.say(f"query {query.spec.name!r}: {e.message}")
-        return 0 if query.letters is None else query.letters.oversized(batch)
+        return 0 if query.dead_letters is None else query.dead_letters.oversized(batch)
 
     def _watch(self) -> None:
         """Clients wait minutes for a broker that is gone; the embedded one is ours to start again at once."""

@@ -13,11 +13,12 @@ from headrace.errors import PlanError, Where
 from headrace.formats.csv import Csv
 from headrace.formats.json import Json
 from headrace.formats.parquet import Parquet
-from headrace.plan import checks, schema, spelling
+from headrace.plan import checks, spelling
 from headrace.plan.callsite import call_site
 from headrace.plan.format import Format
 from headrace.plan.nodes import Read
 from headrace.plan.source import Source
+from headrace.plan.sql import schema
 
 Kind = Literal["json", "csv", "parquet"]
 _MAGIC = re.compile(r"[*?[{]")

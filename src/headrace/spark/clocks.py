@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from headrace.plan import durations
 from headrace.plan.clocks import Device, Moment, Ours
 from headrace.plan.nodes import LOG_TIME, Read
-from headrace.plan.schema import plain
+from headrace.plan.sql.schema import plain
 from headrace.spark.columns import path
 
 _MICROS = {"seconds": 1_000_000, "millis": 1_000, "micros": 1}

@@ -62,7 +62,7 @@ class Compiled:
     layouts: tuple[str, ...]
     types: tuple[str, ...]
     """Those of Spark's own operators."""
-    letters: jvm.DeadLetters | None
+    dead_letters: jvm.DeadLetters | None
     """What can't be decoded, batch by batch."""
 
     @cached_property
@@ -169,7 +169,7 @@ class Inputs:
     now: Column | None
     newest: bool = False
     """Whether progress has to say how far the events of each source have come."""
-    letters: jvm.DeadLetters | None = None
+    dead_letters: jvm.DeadLetters | None = None
 
 
 def _rows(ends: tuple[Node, ...], inputs: Inputs, kernel: Kernel) -> list[DataFrame]:
@@ -364,7 +364,7 @@ class _Built:
         return self._guard(node).expressions(self.frame(node.input), list(map(F.expr, texts)), node.udfs)
 
     def _guard(self, node: Node) -> Guard:
-        return Guard.of(node, self.inputs.letters)
+        return Guard.of(node, self.inputs.dead_letters)
 
     def _decoded(self, source: Read) -> DataFrame:
         records, label = self.inputs.read(source), self.inputs.spec.label(source)
@@ -380,7 +380,7 @@ class _Built:
             watermark=self.watermark,
             now=self.inputs.now,
             newest=self.inputs.newest,
-            letters=self.inputs.letters,
+            dead_letters=self.inputs.dead_letters,
         )
 
     def _written(self, source: Read, origin: Node) -> StructType:

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from headrace.formats.bytes import Bytes
 from headrace.formats.json import Json
 from headrace.plan.nodes import CLOCK_OFFSET, HEADERS, TIME, Read
-from headrace.plan.schema import Fields, ddl, plain
+from headrace.plan.sql.schema import Fields, ddl, plain
 from headrace.spark import account, clocks, jvm
 from headrace.spark.columns import path
 from headrace.spark.encode import null_key
@@ -32,14 +32,14 @@ def decode(
     watermark: bool,
     now: Column | None = None,
     newest: bool = False,
-    letters: jvm.DeadLetters | None = None,
+    dead_letters: jvm.DeadLetters | None = None,
 ) -> DataFrame:
     """`records` has the columns of Spark's Kafka source, and `advance`, a time without an event, where time goes on by itself.
 
     `label` names the source in progress. `now` is when a record is processed; without it, when its batch began. With `newest`,
     progress says how far events are.
-    `letters` takes what can't be decoded, where the source has it so. `number` is that of the source in its query, which names
-    what is observed: a topic can be read as several sources.
+    `dead_letters` takes what can't be decoded, where the source has it so. `number` is that of the source in its query,
+    which names what is observed: a topic can be read as several sources.
     """
     advances = ADVANCE in records.columns
     rows = records.select(
@@ -80,8 +80,8 @@ def decode(
         )
     rows = account.read(rows)
     # Asked of every row, whatever columns are used: a decoder that nobody asks is pruned away, and its refusals with it.
-    if source.bad == "dead" and letters is not None:
-        rows = rows.where(_good(letters, source, bad))
+    if source.bad == "dead" and dead_letters is not None:
+        rows = rows.where(_good(dead_letters, source, bad))
     else:
         rows = account.skipped(rows, bad)
     if source.kind == "table":
@@ -95,8 +95,8 @@ def decode(
     return rows.select(*columns, *account.hidden(source), *place)
 
 
-def _good(letters: jvm.DeadLetters, source: Read, cause: Column) -> Column:
-    return letters.good(f"decode {source.label}", cause, F.col("_topic"), F.col("_partition"), F.col("_offset"))
+def _good(dead_letters: jvm.DeadLetters, source: Read, cause: Column) -> Column:
+    return dead_letters.good(f"decode {source.label}", cause, F.col("_topic"), F.col("_partition"), F.col("_offset"))
 
 
 def fields_of(type: StructType) -> Fields:

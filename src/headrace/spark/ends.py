@@ -65,7 +65,7 @@ def register(query: Compiled, places: Places) -> None:
         "routes": [list(route) for route in spec.routes],
         "limits": dict(places.limits),
         "timeout": str(places.timeout_ms),
-        "letters": None if query.letters is None else query.letters.java,
+        "deadLetters": None if query.dead_letters is None else query.dead_letters.java,
     }
     kafka = jvm.destination(spark, "kafka.KafkaDestination", jvm.Context(spec.id, 0, "topics", "", ()), topics)
     sinks = spec.sinks if not spec.spark_writers else ()

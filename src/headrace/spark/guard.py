@@ -28,17 +28,17 @@ class Guard:
 
     operator: str
     policies: tuple[tuple[Source, Bad], ...]
-    letters: jvm.DeadLetters | None
+    dead_letters: jvm.DeadLetters | None
     internal: bool
     """Whether records of a topic between two queries are among them: the user knows nothing of these."""
 
     @staticmethod
-    def of(node: Node, letters: jvm.DeadLetters | None) -> Guard:
+    def of(node: Node, dead_letters: jvm.DeadLetters | None) -> Guard:
         sources = reads(node)
         internal = any(source.origin is not None for source in sources)
         policies: dict[tuple[Source, Bad], None] = {(source.source, source.bad): None for source in sources}
         called = "".join(f"{udf.name}(), " for udf in node.udfs).removesuffix(", ") or type(node).__name__.lower()
-        return Guard(f"{called} at {_line(node.where)}", tuple(policies), letters, internal)
+        return Guard(f"{called} at {_line(node.where)}", tuple(policies), dead_letters, internal)
 
     def expressions(
         self, frame: DataFrame, expressions: Sequence[Column], udfs: Sequence[Udf], *, aggregates: bool = False
@@ -91,8 +91,8 @@ class Guard:
             rows = rows.where(_refused(fails, "HEADRACE_BAD_ROW", topic, partition, offset, self.operator))
         if (skipped := of("skip")) is not None:
             rows = account.skipped(rows, skipped)
-        if self.letters is not None and (dead := of("dead")) is not None:
-            rows = rows.where(self.letters.good(self.operator, dead, topic, partition, offset))
+        if self.dead_letters is not None and (dead := of("dead")) is not None:
+            rows = rows.where(self.dead_letters.good(self.operator, dead, topic, partition, offset))
         return rows
 
 

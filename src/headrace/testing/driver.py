@@ -24,11 +24,11 @@ from headrace.broker.records import DeadLetter
 from headrace.errors import PlanError
 from headrace.plan.callsite import call_site
 from headrace.plan.durations import Duration, micros
-from headrace.plan.expressions import unknown_column
 from headrace.plan.format import Format
 from headrace.plan.nodes import Read
 from headrace.plan.order import waves
 from headrace.plan.queries import QuerySpec
+from headrace.plan.sql.expressions import unknown_column
 from headrace.runtime import failures, progress
 from headrace.runtime.pace import Pace, still_open
 from headrace.runtime.progress import Batch, Total
@@ -309,9 +309,9 @@ class Driver:
 
     def _note(self, name: str, query: StreamingQuery) -> None:
         spec = next(spec for spec in self._specs if spec.name == name)
-        letters = self._compiled[name].letters
-        taken = letters.take() if letters else []
-        self._dead += [letter for letter in taken if letter not in self._dead]
+        dead_letters = self._compiled[name].dead_letters
+        taken = dead_letters.take() if dead_letters else []
+        self._dead += [each for each in taken if each not in self._dead]
         for batch in progress.batches(spec, query, self._seen.get(name, -1), lambda _: 0):
             self._paces[name].note(batch, _micros(self._now))
             self._seen[name] = batch.batch

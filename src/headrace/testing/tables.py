@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from headrace.errors import PlanError
-from headrace.plan import schema
 from headrace.plan.callsite import call_site
+from headrace.plan.sql import schema
 
 _DAY = "2024-01-01"
 _RULE = re.compile(r"^[\s|+:-]*-[\s|+:-]*$")

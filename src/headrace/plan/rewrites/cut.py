@@ -9,7 +9,7 @@ from headrace.plan import checks, digest, silence
 from headrace.plan.clocks import Moment, Ours
 from headrace.plan.nodes import TIME, Cut, Node, Project, Read, Write
 from headrace.plan.rewrites.fold import fold
-from headrace.plan.schema import quoted
+from headrace.plan.sql.schema import quoted
 from headrace.sources.kafka import Kafka
 
 EVENT_TIME = "_event_time"

@@ -19,7 +19,7 @@ from headrace.formats.json import Json
 from headrace.formats.parquet import Parquet
 from headrace.plan.format import Format
 from headrace.plan.nodes import Read
-from headrace.plan.schema import ddl
+from headrace.plan.sql.schema import ddl
 from headrace.sources.files import Files
 from headrace.spark import jvm, storage
 from headrace.spark.columns import column

@@ -72,7 +72,7 @@ public final class KafkaDestination implements Destination {
             Map.copyOf(options.numbers("limits")),
             options.text("timeout"));
     this.index = context.index();
-    this.deadLetters = options.object("letters", DeadLetters.class);
+    this.deadLetters = options.object("deadLetters", DeadLetters.class);
   }
 
   @Override

@@ -15,9 +15,9 @@ from headrace.broker import peek, send, topics
 from headrace.broker.records import Record
 from headrace.errors import ConfigError, RunError
 from headrace.runtime import run as runtime
-from headrace.runtime import skip
+from headrace.runtime.checkpoints import skip
+from headrace.runtime.checkpoints.gaps import Gap
 from headrace.runtime.display import Silent
-from headrace.runtime.gaps import Gap
 from headrace.runtime.progress import Total
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from headrace.errors import BrokerError, StateError
 from headrace.plan.queries import QuerySpec
-from headrace.runtime import state
+from headrace.runtime.checkpoints import state
 
 _EVERY = 1.0
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from headrace.errors import PlanError, Where
-from headrace.plan import types
-from headrace.plan.types import NOT_NULL as NOT_NULL
-from headrace.plan.types import quoted as quoted
+from headrace.plan.sql import types
+from headrace.plan.sql.types import NOT_NULL as NOT_NULL
+from headrace.plan.sql.types import quoted as quoted
 
 Fields = tuple[tuple[str, str], ...]
 

@@ -18,12 +18,12 @@ from headrace.broker.client import Connection
 from headrace.errors import BadRecord, PlanError, TopicError
 from headrace.plan import build
 from headrace.plan.callsite import CallSite
-from headrace.plan.expressions import unknown_column
 from headrace.plan.format import Format
 from headrace.plan.nodes import Bad, Read, walk
 from headrace.plan.queries import QuerySpec
-from headrace.plan.schema import Schema
-from headrace.runtime.visit import visiting
+from headrace.plan.sql.expressions import unknown_column
+from headrace.plan.sql.schema import Schema
+from headrace.runtime.look.visit import visiting
 from headrace.sources.kafka import Kafka, Offsets
 from headrace.spark import decode, jvm
 from headrace.spark.columns import column, path

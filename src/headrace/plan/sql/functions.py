@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from headrace.errors import PlanError, Where
-from headrace.plan import schema
-from headrace.plan.calls import Call
 from headrace.plan.nodes import Udf
 from headrace.plan.spelling import closest
+from headrace.plan.sql import schema
+from headrace.plan.sql.calls import Call
 
 _GRAMMAR = {"identifier", "timestampadd", "timestampdiff", "try_cast"}
 """They look like functions and are part of Spark's grammar."""

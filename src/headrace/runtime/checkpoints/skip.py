@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headrace.config import Config
-from headrace.runtime import gaps, repair, run, state
+from headrace.runtime import run
+from headrace.runtime.checkpoints import gaps, repair, state
+from headrace.runtime.checkpoints.gaps import Gap
 from headrace.runtime.display import Display
-from headrace.runtime.gaps import Gap
 from headrace.spark.read import inputs
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headrace.errors import StateError
-from headrace.runtime import mend
+from headrace.runtime.checkpoints import mend
 
 
 def checksum(data: bytes) -> bytes:

@@ -24,7 +24,7 @@ from headrace.plan.queries import QuerySpec
 from headrace.runtime import run, sharing
 from headrace.runtime.events import Event, Note, Restarting
 from headrace.runtime.load import APP_MODULE, forget, load, local_modules
-from headrace.runtime.sample import Sample
+from headrace.runtime.look.sample import Sample
 from headrace.runtime.stop import Interrupted, Stop
 from headrace.runtime.supervise import Clock, Job, Supervisor
 from headrace.spark import child, jvm

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from headrace.errors import PlanError
-from headrace.runtime.dev import _Saves
 from headrace.runtime.load import forget, load, local_modules
+from headrace.runtime.look.dev import _Saves
 
 
 @pytest.fixture

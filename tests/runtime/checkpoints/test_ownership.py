@@ -14,12 +14,12 @@ import pytest
 
 from headrace.broker import topics
 from headrace.errors import StateError
-from headrace.runtime.ownership import Lease, owned
+from headrace.runtime.checkpoints.ownership import Lease, owned
 
 HOLDER = """
 import sys
 from headrace.broker.client import Connection
-from headrace.runtime.ownership import Lease
+from headrace.runtime.checkpoints.ownership import Lease
 
 with Lease(Connection(sys.argv[1]), "app", sys.argv[2]):
     print("held", flush=True)

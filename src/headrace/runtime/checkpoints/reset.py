@@ -14,7 +14,8 @@ from headrace.config import Config
 from headrace.effects.outbox import Outbox
 from headrace.plan.queries import QuerySpec
 from headrace.plan.sink import Output
-from headrace.runtime import dead, repair, run, state
+from headrace.runtime import dead, run
+from headrace.runtime.checkpoints import repair, state
 from headrace.runtime.display import Display
 from headrace.spark import ends, jvm, storage
 from headrace.spark.compile import compile
@@ -61,9 +62,9 @@ def reset(app: App, query: str, output: Output, *, flags: Mapping[str, Any] | No
                     clear.delete_rows(connection, topic)
                 else:
                     clear.delete_records(connection, topic)
-            letters = [letter for letter in dead.letters(connection, app.name) if letter.query == spec.name]
-            if letters:
-                dead.drop(connection, app.name, letters)
+            dead_letters = [each for each in dead.read(connection, app.name) if each.query == spec.name]
+            if dead_letters:
+                dead.drop(connection, app.name, dead_letters)
             for writer in spec.spark_writers:
                 storage.delete_files(spark, writer.path)
             state.disown(spark, config.state, spec, [other.name for other in app.queries()])

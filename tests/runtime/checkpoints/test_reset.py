@@ -17,7 +17,7 @@ import pytest
 from headrace import cli
 from headrace.broker import clear, peek, send, topics
 from headrace.broker.records import Record
-from headrace.runtime import state
+from headrace.runtime.checkpoints import state
 
 COUNTS = """
 import headrace as hr

@@ -107,7 +107,7 @@ class Sample:
         return found
 
     def dead(self, spec: QuerySpec) -> list[DeadLetter]:
-        found = self._compiled[spec.name].letters
+        found = self._compiled[spec.name].dead_letters
         return found.take() if found is not None else []
 
     def _to_log(self, spec: QuerySpec) -> DataStreamWriter:

@@ -14,8 +14,8 @@ import pyarrow.compute
 from headrace.errors import Where
 from headrace.plan.nodes import Node, Write
 from headrace.plan.queries import queries
-from headrace.runtime.sample import Sample
-from headrace.runtime.visit import visiting
+from headrace.runtime.look.sample import Sample
+from headrace.runtime.look.visit import visiting
 from headrace.spark import frames
 from headrace.spark.tables import DELETED
 

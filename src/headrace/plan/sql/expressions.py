@@ -9,8 +9,8 @@ from functools import lru_cache
 from itertools import pairwise
 
 from headrace.errors import PlanError, Where
-from headrace.plan.calls import UNITS, Call, calls
 from headrace.plan.spelling import did_you_mean
+from headrace.plan.sql.calls import UNITS, Call, calls
 
 
 @dataclass(frozen=True, slots=True)

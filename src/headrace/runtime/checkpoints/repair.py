@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from headrace.config import Config
 from headrace.errors import ConfigError
 from headrace.plan.queries import QuerySpec
-from headrace.runtime import mend, run, state
+from headrace.runtime import run
+from headrace.runtime.checkpoints import mend, state
 from headrace.runtime.display import Display
 from headrace.spark import ends, jvm
 from headrace.spark.compile import compile
