@@ -3,6 +3,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 UV := .tools/bin/uv
 RUN := .venv/bin
+# Each process would compile all that it imports anew: a second or two.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo test soak faults fuzz lint format bench kernel wheel lock clean
 
