@@ -47,6 +47,8 @@ def plain(spark: SparkSession, job: str, address: str) -> DataFrame:
     rows = records.select(F.from_json(F.col("value").cast("string"), SCHEMA).alias("row")).select("row.*")
     if job == "count":
         result = rows.groupBy("symbol").count()
+    elif job == "filter":
+        result = rows.where("qty % 10 <> 0").groupBy("symbol").count()
     else:
         windows = rows.withWatermark("at", "10 seconds").groupBy("symbol", F.window("at", "5 seconds"))
         result = windows.agg(
@@ -58,9 +60,12 @@ def plain(spark: SparkSession, job: str, address: str) -> DataFrame:
 
 def ours(job: str) -> hr.App:
     app = hr.App("bench")
-    keyed = app.stream("trades", schema=SCHEMA, time="at", lateness="10 seconds").key_by("symbol")
+    trades = app.stream("trades", schema=SCHEMA, time="at", lateness="10 seconds")
+    keyed = trades.key_by("symbol")
     if job == "count":
         keyed.count().to("out-headrace-count")
+    elif job == "filter":
+        trades.where("qty % 10 <> 0").key_by("symbol").count().to("out-headrace-filter")
     else:
         windows = keyed.window(hr.tumbling("5 seconds"))
         windows.agg(low="min(price)", high="max(price)", mean="avg(price)", n="count(*)").to("out-headrace-window")

@@ -2,34 +2,45 @@ package headrace.kernel.account;
 
 import java.io.IOException;
 import java.io.ObjectOutputStream;
+import java.io.Serializable;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.spark.util.AccumulatorV2;
-import org.roaringbitmap.longlong.Roaring64Bitmap;
+import org.roaringbitmap.RoaringBitmap;
 
 /** A set of records, collected by tasks: a record counts once, even if work is repeated. */
 final class Records extends AccumulatorV2<Records.Stretch, Long> {
   /** A range of a partition's offsets. */
   record Stretch(String partition, long from, long until) {}
 
-  private final HashMap<String, Roaring64Bitmap> offsets = new HashMap<>();
+  /**
+   * The offsets of a partition that differ in their low 32 bits alone. The library's 64-bit bitmap
+   * is not used, because it adds a range in 240 microseconds instead of 50 nanoseconds.
+   */
+  private record Block(String partition, long high) implements Serializable {}
+
+  private final HashMap<Block, RoaringBitmap> offsets = new HashMap<>();
 
   @Override
   public synchronized void add(Stretch stretch) {
-    Roaring64Bitmap known = of(stretch.partition);
-    if (stretch.until == stretch.from + 1) known.addLong(stretch.from);
-    else known.addRange(stretch.from, stretch.until);
+    for (long from = stretch.from; from < stretch.until; ) {
+      long high = from >>> 32;
+      long begin = high << 32;
+      long until = Math.min(stretch.until, begin + (1L << 32));
+      of(new Block(stretch.partition, high)).add(from - begin, until - begin);
+      from = until;
+    }
   }
 
-  private Roaring64Bitmap of(String place) {
-    return offsets.computeIfAbsent(place, none -> new Roaring64Bitmap());
+  private RoaringBitmap of(Block block) {
+    return offsets.computeIfAbsent(block, none -> new RoaringBitmap());
   }
 
   @Override
   public void merge(AccumulatorV2<Stretch, Long> other) {
     Records copy = (Records) other.copy();
     synchronized (this) {
-      copy.offsets.forEach((place, theirs) -> of(place).or(theirs));
+      copy.offsets.forEach((block, theirs) -> of(block).or(theirs));
     }
   }
 
@@ -37,7 +48,7 @@ final class Records extends AccumulatorV2<Records.Stretch, Long> {
   Records in(Records others) {
     Records both = (Records) copy();
     Records theirs = (Records) others.copy();
-    both.offsets.forEach((place, mine) -> mine.and(theirs.of(place)));
+    both.offsets.forEach((block, mine) -> mine.and(theirs.of(block)));
     return both;
   }
 
@@ -45,14 +56,14 @@ final class Records extends AccumulatorV2<Records.Stretch, Long> {
   Records without(Records others) {
     Records rest = (Records) copy();
     Records theirs = (Records) others.copy();
-    rest.offsets.forEach((place, mine) -> mine.andNot(theirs.of(place)));
+    rest.offsets.forEach((block, mine) -> mine.andNot(theirs.of(block)));
     return rest;
   }
 
   /** Only their number: Spark shows and logs the value of an accumulator. */
   @Override
   public synchronized Long value() {
-    return offsets.values().stream().mapToLong(Roaring64Bitmap::getLongCardinality).sum();
+    return offsets.values().stream().mapToLong(RoaringBitmap::getLongCardinality).sum();
   }
 
   @Override
@@ -68,7 +79,7 @@ final class Records extends AccumulatorV2<Records.Stretch, Long> {
   @Override
   public synchronized AccumulatorV2<Stretch, Long> copy() {
     Records copy = new Records();
-    for (Map.Entry<String, Roaring64Bitmap> each : offsets.entrySet())
+    for (Map.Entry<Block, RoaringBitmap> each : offsets.entrySet())
       copy.of(each.getKey()).or(each.getValue());
     return copy;
   }

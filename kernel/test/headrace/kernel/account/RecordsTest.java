@@ -45,6 +45,15 @@ class RecordsTest {
     assertEquals(ones.size(), one.value());
   }
 
+  /** Which a condition makes that most rows meet; it has to stay cheap. */
+  @Test
+  void aMillionStretchesWithGapsAreAllThere() {
+    Records records = new Records();
+    for (long from = 0; from < 10_000_000; from += 10)
+      records.add(new Stretch("t/0", from + 1, from + 10));
+    assertEquals(9_000_000, records.value());
+  }
+
   @Test
   void aCopyIsItsOwn() {
     Records records = new Records();
