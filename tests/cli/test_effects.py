@@ -104,7 +104,9 @@ def test_resolve_all_asks_first(outbox: Outbox, capsys: pytest.CaptureFixture[st
         (["list", "app.py", "--state", "hdfs://somewhere/state"], "on a disk of this machine"),
     ],
 )
-def test_what_can_not_be_is_told(outbox: Outbox, capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
+def test_what_is_impossible_is_an_error_that_says_why(
+    outbox: Outbox, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
     assert main(["effects", *words]) == 1
     assert said in capsys.readouterr().err
 

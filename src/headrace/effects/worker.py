@@ -27,7 +27,7 @@ _IDLE_SECONDS = 5.0
 _FIRST_PAUSE = 1_000_000
 _LONGEST_PAUSE = 3600 * 1_000_000
 _LONGEST_OUTAGE = 60 * 1_000_000
-_TELL_SECONDS = 60.0
+_REPORT_SECONDS = 60.0
 _CAUSE = 1000
 
 Say = Callable[[str], None]
@@ -112,8 +112,8 @@ class Worker:
     outages: int = 0
     back: int = 0
     """When a receiver that is away is asked again."""
-    untold: int = 0
-    told: float = -_TELL_SECONDS
+    unreported: int = 0
+    reported: float = -_REPORT_SECONDS
     broken: bool = False
 
     def __post_init__(self) -> None:
@@ -215,14 +215,14 @@ class Worker:
 
     def _lost(self, item: Item, state: State, cause: str) -> Settled:
         """Reported at once, then at most once a minute."""
-        self.untold += 1
-        if time.monotonic() - self.told >= _TELL_SECONDS:
-            more = f" (and {self.untold - 1} more)" if self.untold > 1 else ""
+        self.unreported += 1
+        if time.monotonic() - self.reported >= _REPORT_SECONDS:
+            more = f" (and {self.unreported - 1} more)" if self.unreported > 1 else ""
             self.say(
                 f"effect {self.effect.name}: {item.id} is {state}{more}: {cause}\n"
                 f"  fix: headrace effects list {self.app} shows all of them; headrace effects resolve {self.app} ID"
             )
-            self.told, self.untold = time.monotonic(), 0
+            self.reported, self.unreported = time.monotonic(), 0
         return Settled(item.id, state, cause)
 
     def _note(self) -> None:

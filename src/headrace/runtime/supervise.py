@@ -44,7 +44,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How the clocks of queries are told a time, and asked for the last one they were told; 0 for none."""
+    """Sets the clocks of queries, and reads the last time that was set; 0 for none."""
 
     beat: Callable[[str, int], None] = lambda name, time: None
     last: Callable[[str], int] = lambda name: 0

@@ -106,22 +106,22 @@ class Kernel:
         return _struct({name: column(name) for name in names})
 
     def rows(self, blocks: DataFrame, before: StructType, after: StructType, *, pairs: bool = False) -> DataFrame:
-        """What an operator gave, row by row, without the blocks by which it says what it left out; that is counted."""
+        """What an operator emitted, row by row, without the blocks in which it reports what it left out; those are counted."""
         # As many layouts as there are operators' inputs so far: a number for each operator.
         name = f"left-out-{len(self.layouts)}"
         # Taken before it is counted: Spark copies a whole block for each look at it, but not where it comes from the operator.
         kind, many = F.hex(F.substring("block", 1, 1)), F.conv(F.hex(F.substring("block", 2, 4)), 16, 10).cast("bigint")
-        told = blocks.select("block", kind.alias("kind"), F.when(kind >= _LEFT_OUT["stale"], many).alias("many"))
+        reports = blocks.select("block", kind.alias("kind"), F.when(kind >= _LEFT_OUT["stale"], many).alias("many"))
         counts = [
             F.coalesce(F.sum(F.when(F.col("kind") == code, F.col("many"))), F.lit(0)).alias(what)
             for what, code in _LEFT_OUT.items()
         ]
-        return jvm.scatter(told.observe(name, *counts), before, after, pairs=pairs, at_once=self.at_once)
+        return jvm.scatter(reports.observe(name, *counts), before, after, pairs=pairs, at_once=self.at_once)
 
     def changes(
         self, out: DataFrame, node: Node, type: StructType, opened: Callable[[DataFrame], DataFrame] | None = None
     ) -> Table:
-        """What an operator gave, as changes again: rows of this type or, with `opened`, pairs of which that makes the rows."""
+        """What an operator emitted, as changes again: rows of this type or, with `opened`, pairs from which that derives the rows."""
         frame = self.rows(out, type, type, pairs=opened is not None).select(
             F.col("before").alias(BEFORE),
             F.col("after").alias(AFTER),

@@ -85,7 +85,8 @@ final class KafkaBatch implements BatchWrite {
   synchronized TaskWriter open(int partition) {
     check();
     if (!tasks.add(partition))
-      throw new SinkException("a task was run again, and what it sent can't be taken back");
+      throw new SinkException(
+          "a task ran again after it had sent rows, and a topic can't unsend them");
     // Spark's next attempt of the task would hide why the first one failed.
     TaskContext task = TaskContext.get();
     if (task != null)

@@ -273,12 +273,12 @@ public final class PostgresDestination implements Destination {
               .toArray(Long[]::new);
       String source = "SELECT * FROM " + HELD;
       if (staged) {
-        long told =
+        long expected =
             tasks.stream()
                 .filter(task -> task.held() == null)
                 .mapToLong(PostgresTaskWriters.CopiedRows::rows)
                 .sum();
-        count(ids, told);
+        count(ids, expected);
         source += " UNION ALL SELECT * FROM " + staging + " WHERE " + TASK + " = ANY(?)";
       }
       boolean deletes = tasks.stream().anyMatch(task -> task.deletes() > 0);
@@ -289,16 +289,16 @@ public final class PostgresDestination implements Destination {
       }
     }
 
-    private void count(Long[] ids, long told) throws SQLException {
+    private void count(Long[] ids, long expected) throws SQLException {
       try (PreparedStatement statement =
           connection.prepareStatement(
               "SELECT count(*) FROM " + staging + " WHERE " + TASK + " = ANY(?)")) {
         statement.setArray(1, connection.createArrayOf("bigint", ids));
         try (ResultSet row = statement.executeQuery()) {
           row.next();
-          if (row.getLong(1) != told)
+          if (row.getLong(1) != expected)
             throw new SinkException(
-                name() + ": of " + told + " staged rows " + row.getLong(1) + " are there");
+                name() + ": of " + expected + " staged rows " + row.getLong(1) + " are there");
         }
       }
     }

@@ -218,7 +218,7 @@ public final class Split {
   private static IllegalArgumentException refused(AggregateExpression call) {
     return new IllegalArgumentException(
         call.sql()
-            + " can't follow a table: when a row changes or goes, its part in it can't be taken"
-            + " back");
+            + " can't follow a table: when a row changes or is deleted, its contribution can't be"
+            + " retracted");
   }
 }
