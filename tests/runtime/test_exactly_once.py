@@ -80,6 +80,23 @@ def test_a_batch_that_was_written_and_not_noted_is_not_written_again(project: An
     assert copies.written() == Counter(range(60))
 
 
+def test_a_mark_says_where_its_batch_ends_in_the_topic(project: Any, topic: str, tmp_path: Path) -> None:
+    """Readers can't see where a transaction ends: views become visible batch by batch by these marks."""
+    copies = Copies(project, topic, tmp_path)
+    for number in range(4):
+        copies.put(*range(number * 10, number * 10 + 10))
+        copies.run()
+    records = list(peek.read(project.connection, copies.out))
+    ends: list[dict[str, int]] = []
+    for mark in peek.read(project.connection, f"headrace.copy-{topic}.marks"):
+        (text,) = (value for name, value in mark.headers if name == "headrace.ends")
+        ends.append(json.loads(text or b""))
+    assert len(ends) == 4
+    for number, places in enumerate(ends, 1):
+        inside = [record for record in records if record.offset < places.get(f"{copies.out}/{record.partition}", 0)]
+        assert {json.loads(record.value or b"")["id"] for record in inside} == set(range(number * 10))
+
+
 def test_a_checkpoint_that_was_deleted_is_noticed_and_can_be_repaired(project: Any, topic: str, tmp_path: Path) -> None:
     copies = Copies(project, topic, tmp_path)
     copies.put(1, 2, 3)

@@ -31,6 +31,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.util.TaskFailureListener;
@@ -48,6 +49,12 @@ final class KafkaBatch implements BatchWrite {
 
   /** What a header needs besides its name and its value, and a character of its name, at most. */
   private static final int HEADER = 10, UTF8 = 3;
+
+  /**
+   * The header of a mark with the offsets at which the batch ends: see {@link
+   * KafkaDestination#ends}.
+   */
+  private static final String ENDS = "headrace.ends";
 
   /** Good records between two bad ones are read and skipped, unless there are this many. */
   private static final int FAR = 10_000;
@@ -181,12 +188,17 @@ final class KafkaBatch implements BatchWrite {
       return false;
     }
     Point.ROWS_SENT.reached(batch.number());
+    // The mark says where the batch ends in each partition, because readers can't see where a
+    // transaction ends.
+    producer.flush();
+    check();
     send(
         new ProducerRecord<>(
             destination.settings.marks(),
             0,
             Batch.utf8(destination.settings.id()),
-            Batch.utf8(mark.text())));
+            Batch.utf8(mark.text()),
+            List.of(new RecordHeader(ENDS, destination.ends(sent)))));
     Point.MARK_SENT.reached(batch.number());
     producer.flush();
     check();

@@ -1,5 +1,7 @@
 package headrace.kernel.sink.kafka;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import headrace.kernel.sink.Batch;
 import headrace.kernel.sink.BatchWrite;
 import headrace.kernel.sink.Confirmed;
@@ -17,6 +19,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -37,6 +40,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  */
 public final class KafkaDestination implements Destination {
   static final Duration PATIENCE = Duration.ofSeconds(60);
+
+  private static final ObjectMapper JSON = new ObjectMapper();
 
   final Settings settings;
   final DeadLetters deadLetters;
@@ -164,9 +169,27 @@ public final class KafkaDestination implements Destination {
 
   /** Notes the ends of a topic's partitions, 0 for those without new records. */
   void confirmed(String topic, long[] sent) {
+    note(endOffsets, topic, sent);
+  }
+
+  private void note(Map<String, Long> ends, String topic, long[] sent) {
     if (topic.equals(settings.marks)) return;
     for (int i = 0; i < sent.length; i++)
-      if (sent[i] > 0) endOffsets.put(place(new TopicPartition(topic, i)), sent[i]);
+      if (sent[i] > 0) ends.put(place(new TopicPartition(topic, i)), sent[i]);
+  }
+
+  /**
+   * Where the topics end once what was sent is committed: {@code {"topic/0": 17}}, the offset after
+   * the last record. Partitions to which this run has written nothing yet may be missing.
+   */
+  byte[] ends(Map<String, long[]> sent) {
+    Map<String, Long> ends = new TreeMap<>(endOffsets);
+    sent.forEach((topic, offsets) -> note(ends, topic, offsets));
+    try {
+      return JSON.writeValueAsBytes(ends);
+    } catch (JsonProcessingException e) {
+      throw new AssertionError(e);
+    }
   }
 
   @Override
