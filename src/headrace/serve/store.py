@@ -391,6 +391,13 @@ class Reader:
     def __init__(self, folder: Path) -> None:
         self._file = _File(folder, write=False)
 
+    @staticmethod
+    def beside(writer: Writer) -> Reader:
+        """In the writer's process, which can open the file only once."""
+        reader = object.__new__(Reader)
+        reader._file = writer._file  # pyright: ignore[reportPrivateUsage]
+        return reader
+
     @contextmanager
     def snapshot(self) -> Generator[Snapshot]:
         """Of one thread, and not for long: what it sees stays in the file until it is closed."""
