@@ -25,6 +25,8 @@ from typing import Any
 LONGEST = 480
 """LMDB takes keys of 511 bytes; some are used for what is put behind a key."""
 _HASH = 32
+ONLY = b"\x01"
+"""The key of the one row of a table without key columns; its records have none."""
 _NULL, _THERE = b"\x00", b"\x01"
 _END = b"\x00\x00"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -37,7 +39,7 @@ class KeyRefused(ValueError):
 
 def encode(values: Sequence[Any], types: Sequence[str]) -> bytes:
     """The key with these values, one for each column; fewer make a prefix."""
-    return shortened(b"".join(_part(value, kind) for value, kind in zip(values, types, strict=False)))
+    return shortened(b"".join(_part(value, kind) for value, kind in zip(values, types, strict=False))) or ONLY
 
 
 def shortened(key: bytes) -> bytes:
@@ -60,6 +62,8 @@ def after(prefix: bytes) -> bytes | None:
 
 def of_record(types: Sequence[str], columns: Sequence[str]) -> Callable[[bytes], bytes]:
     """Makes the key of a row from that of its record, as `to()` writes it: one column as text, several as a JSON object."""
+    if not types:
+        return lambda key: ONLY
     if len(types) == 1:
         kind, null = types[0], json.dumps({columns[0]: None}, separators=(",", ":"), ensure_ascii=False).encode()
         if _is_text(kind):

@@ -83,6 +83,8 @@ class State:
     oldest: int = 0
     oldest_place: Place = ()
     oldest_time: int = 0
+    filled: bool = False
+    """Whether all has come that was in the topic when the view began: before that it is not to be read."""
     topic_id: str = ""
     sources: Mapping[str, Place] = field(default_factory=dict[str, Place])
     """By topic, how far the application had read when it wrote this; empty where nobody knows."""
@@ -222,12 +224,12 @@ class Writer:
 class _Open:
     """What a commit does to one view."""
 
-    __slots__ = ("changes", "logged", "number", "place", "sources", "state", "tables", "time", "view")
+    __slots__ = ("changes", "filled", "logged", "number", "place", "sources", "state", "tables", "time", "view")
 
     def __init__(self, view: View, state: State, tables: _Tables) -> None:
         self.view, self.state, self.tables = view, state, tables
         self.number, self.changes, self.logged = state.commit + 1, 0, True
-        self.place, self.time = list(state.place), state.time
+        self.place, self.time, self.filled = list(state.place), state.time, state.filled
         self.sources = dict(state.sources)
 
 
@@ -307,6 +309,10 @@ class Batch:
         if sources is not None:
             opened.sources = {topic: tuple(ends) for topic, ends in sources.items()}
 
+    def filled(self, name: str) -> None:
+        """From now on the view may be read, and followed."""
+        self.view(name).filled = True
+
     def _aged(self, opened: _Open, key: bytes, time: int | None, before: bytes | None) -> None:
         if before is not None:
             self._txn.delete(_COMMIT.pack(_PLACE.unpack_from(before)[0]) + key, db=opened.tables.age)
@@ -327,6 +333,7 @@ class Batch:
                 oldest=state.oldest if opened.logged else opened.number,
                 oldest_place=state.oldest_place if opened.logged else place,
                 oldest_time=state.oldest_time if opened.logged else opened.time,
+                filled=opened.filled,
                 topic_id=state.topic_id,
                 sources=opened.sources,
             )
