@@ -82,6 +82,7 @@ class Service:
         self._threads: list[threading.Thread] = []
         self._committed, self._refused, self._received, self._again, self._commits = 0, 0, 0, 0, 0
         self._looked, self._seen, self._reported = time.monotonic(), 0, time.monotonic()
+        self._asked = 0.0
         self.progress = Progress(source.name, source.topic)
         """How far it is; a new value each time, whose account closes."""
 
@@ -244,8 +245,6 @@ class Service:
             self._stop.wait(_REST)
         self._asked = time.monotonic()
 
-    _asked = 0.0
-
     def _commit(self, session: Session) -> None:
         records, refused = session.records, session.refused
         session.commit()
@@ -260,6 +259,8 @@ class Service:
                 f"  fix: headrace dead list {self._app}"
             )
         self._show(session)
+        # Last: the records are in the topic and counted, even if this fails.
+        session.renew()
 
     def _roll_back(self, session: Session) -> None:
         """Records that are not in the topic will be read again, and are counted then."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,7 +106,8 @@ class Session:
         self.bytes += size
         self.complete = position is not None
         if position is not None:
-            self.position = position
+            # The reader may go on with the same list; what is stored is the position as it was yielded.
+            self.position = deepcopy(position) if isinstance(position, list | dict) else position
         if (self.records + self.refused) % _SERVE == 0:
             self._producer.poll(0)
 
@@ -126,9 +128,17 @@ class Session:
         self._guarded(lambda: self._producer.commit_transaction(self._limits.timeout))
         self.stored = stored
         self._clear()
-        if self._trouble:
-            self._renew()
         return stored
+
+    def renew(self) -> None:
+        """Follows a commit: after trouble with a connection a late copy of it may be under way, and would end the next
+        transaction (KAFKA-17754). A new producer's epoch makes it void."""
+        if not self._trouble:
+            return
+        self._trouble = False
+        self._producer = self._fence()
+        if self._read() != self.stored:
+            raise Broken("the position is not the one that was committed")
 
     def abort(self) -> None:
         """Aborts the open transaction, so that readers don't wait for it."""
@@ -150,15 +160,6 @@ class Session:
         self.records = self.refused = self.bytes = 0
         self.began = 0.0
         self.complete = True
-
-    def _renew(self) -> None:
-        """After trouble with a connection a late copy of the commit may be under way, and would end the next transaction
-        (KAFKA-17754). A new producer's epoch makes it void."""
-        del self._producer
-        self._trouble = False
-        self._producer = self._fence()
-        if self._read() != self.stored:
-            raise Broken("the position is not the one that was committed")
 
     def _fence(self) -> Producer:
         settings = self._connection.librdkafka(
