@@ -261,7 +261,7 @@ def start(
 
 def _prepare(connection: Connection, config: Config, specs: Sequence[QuerySpec]) -> None:
     """What is read must be there, unless the application itself writes it."""
-    written = {topic for spec in specs for route in spec.routes for topic in route}
+    written = {topic for spec in specs for topic in spec.all_topics}
     for read in dict.fromkeys(source for spec in specs for source in spec.sources):
         inputs.of(read, connection, config).prepare(written)
 
@@ -301,7 +301,7 @@ def own_topics(connection: Connection, spec: QuerySpec) -> None:
 
 def places(spec: QuerySpec, config: Config, connection: Connection) -> ends.Places:
     """What writing a query exactly once has to know."""
-    written = {topic for route in spec.routes for topic in route if topics.exists(connection, topic)}
+    written = {topic for topic in spec.all_topics if topics.exists(connection, topic)}
     limits = {topic: topics.largest(connection, topic) for topic in written}
     timeout = (durations.parse(config.transaction_timeout) or 0) // 1000
     return ends.Places(connection, limits, timeout, outbox.path(config.state, spec.app) if spec.effects else None)
@@ -450,7 +450,7 @@ class _Runner:
 
     def _topics(self, specs: Sequence[QuerySpec]) -> None:
         """What is written is created."""
-        written = {topic: spec for spec in specs for route in spec.routes for topic in route}
+        written = {topic: spec for spec in specs for topic in spec.all_topics}
         for note in self._short_histories(specs, written):
             self.say(note)
         for topic, spec in written.items():

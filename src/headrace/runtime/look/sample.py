@@ -177,7 +177,7 @@ class Sample:
                     raise TopicError(e.message, where=read.where, fix=e.fix) from e
 
     def _inside(self, read: Read) -> bool:
-        return any(map(read.source.reads, self.written))
+        return any(read.source.reads(topic) for spec in self.specs for topic in spec.all_topics)
 
 
 def _closes(spec: QuerySpec) -> bool:
