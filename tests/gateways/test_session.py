@@ -52,9 +52,8 @@ def opened(monkeypatch: pytest.MonkeyPatch, producer: Producer) -> Callable[[], 
     monkeypatch.setattr("headrace.gateways.session.topics.ids", lambda _, names: dict.fromkeys(names, "id"))
     monkeypatch.setattr("headrace.gateways.session.positions.read", lambda *_, **__: None)
     monkeypatch.setattr(Session, "_fence", lambda _: producer)
-    source: Any = custom(Nothing(), topic="t")
     connection: Any = None
-    return lambda: Session(connection, "app", source, Limits(), lambda: False)
+    return lambda: Session(connection, "app", custom(Nothing(), topic="t").feeds, Limits(), lambda: False)
 
 
 def test_a_session_that_can_not_get_a_new_producer_is_closed_all_the_same(
@@ -80,8 +79,7 @@ def test_what_was_committed_counts_even_if_the_next_producer_fails(
 ) -> None:
     session = opened()
     connection: Any = None
-    source: Any = custom(Nothing(), topic="t")
-    service = Service("app", source, connection)
+    service = Service("app", custom(Nothing(), topic="t").feeds, connection)
     session.add(Record("a", position=1))
     service._received = 1
     session._trouble = True

@@ -40,7 +40,6 @@ from headrace.runtime.progress import Total
 from headrace.runtime.services import Effects, Service, Services
 from headrace.runtime.stop import Interrupted, Stop, Task
 from headrace.runtime.supervise import Clock, Job, Supervisor
-from headrace.sources.custom import Custom
 from headrace.spark import child, ends, jvm, realtime
 from headrace.spark.cluster import Cluster, cores
 from headrace.spark.compile import Compiled, compile_all, explain
@@ -408,12 +407,8 @@ class _Runner:
 
     def _services(self, specs: Sequence[QuerySpec]) -> list[Service]:
         """What runs beside these queries."""
-        read = dict.fromkeys(read.source for spec in specs for read in spec.sources)
-        services: list[Service] = [
-            gateways.Service(specs[0].app, source, self.connection, say=self.say)
-            for source in read
-            if isinstance(source, Custom)
-        ]
+        feeds = dict.fromkeys(feed for spec in specs for read in spec.sources if (feed := read.source.feeds) is not None)
+        services: list[Service] = [gateways.Service(specs[0].app, feed, self.connection, say=self.say) for feed in feeds]
         if effects := [effect for spec in specs for effect in spec.effects]:
             services.append(Effects(Dispatcher(outbox.path(self.config.state, specs[0].app), effects, say=self.say)))
         return services

@@ -60,12 +60,8 @@ class Custom(Kafka):
     where: Where = field(compare=False)
 
     @property
-    def topic(self) -> str:
-        return self.topics[0]
-
-    @property
     def feeds(self) -> Feed:
-        return Feed(self.name, self.topic, self.reader, self.where)
+        return Feed(self.name, self.topics[0], self.timestamps, self.reader, self.where)
 
 
 @spelling.arguments
