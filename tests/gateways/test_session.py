@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from headrace.gateways.encode import BadYield
 from headrace.gateways.service import Service
 from headrace.gateways.session import Broken, Limits, Session
 from headrace.sources import Reader, Record, custom
@@ -101,3 +102,9 @@ def test_a_position_is_the_one_that_was_yielded_whatever_the_reader_does_with_it
     # The same object is another position now.
     session.add(Record("b", position=place))
     assert session.commit().position == {"file": "a", "lines": [2]}
+
+
+@pytest.mark.parametrize("record", [Record("\ud800", position=1), Record("a", key="\ud800", position=1)])
+def test_text_that_is_not_unicode_is_a_bad_record_of_the_source(opened: Callable[[], Session], record: Record) -> None:
+    with pytest.raises(BadYield, match="that is no text"):
+        opened().add(record)
