@@ -22,7 +22,7 @@ from headrace.broker.client import Connection
 from headrace.errors import BrokerError, HeadraceError, RunError, TopicError, Where
 from headrace.gateways import encode, positions
 from headrace.gateways.counters import Counters, Progress
-from headrace.gateways.session import LARGE, Broken, Limits, Session, Stopped
+from headrace.gateways.session import Broken, Limits, Session, Stopped
 from headrace.plan.queries import dead_topic
 from headrace.plan.source import Feed
 from headrace.sources.custom import Reader, Record
@@ -90,7 +90,7 @@ class Service:
     def start(self) -> None:
         """Raises what can be known before: a broker that does not answer, a topic that does not fit."""
         prepare(self._feed, self._connection)
-        topics.ensure(self._connection, dead_topic(self._app), partitions=1, config={"cleanup.policy": "compact", **LARGE})
+        topics.ensure_dead(self._connection, dead_topic(self._app))
         positions.ensure(self._connection, self._app)
         for name, work in (("", self._run), ("-timer", self._time)):
             thread = threading.Thread(target=work, name=f"headrace-source-{self._feed.name}{name}", daemon=True)

@@ -27,9 +27,6 @@ from headrace.plan.queries import dead_topic
 from headrace.plan.source import Feed
 from headrace.sources.custom import Record
 
-LARGE = {"max.message.bytes": str(100 << 20)}
-"""Configuration of the dead-letter topic: it must take records that are too large for other topics."""
-
 _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)  # pyright: ignore
 _BATCH = 1_000_000
 _POSITION = 100_000

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 Mode = Literal["batches", "realtime"]
 Say = Callable[[str], None]
 _LOOK_SECONDS, _LOOK_SHARE = 5.0, 20
-_LARGE = {"max.message.bytes": str(100 << 20)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,8 +293,7 @@ def _leased(config: Config, connection: Connection, spec: QuerySpec) -> Abstract
 def own_topics(connection: Connection, spec: QuerySpec) -> None:
     """Those that a query's application has for itself."""
     topics.ensure(connection, spec.marks, partitions=1, config={"cleanup.policy": "compact"})
-    # What could not be written because it was too large has to find its place there.
-    topics.ensure(connection, spec.dead, partitions=1, config={"cleanup.policy": "compact", **_LARGE})
+    topics.ensure_dead(connection, spec.dead)
 
 
 def places(spec: QuerySpec, config: Config, connection: Connection) -> ends.Places:

@@ -17,7 +17,10 @@ _LONGEST = 1000
 _MISTAKES = (AttributeError, ImportError, NameError, NotImplementedError, TypeError)
 """Mistakes in the class, not failures of the system it writes to: another attempt would fail too."""
 _PACKAGE = str(Path(__file__).parent.parent)
-_LIBRARIES = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), *site.getsitepackages(), _PACKAGE})
+_LIBRARIES = tuple(
+    os.path.join(folder, "")
+    for folder in {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), *site.getsitepackages(), _PACKAGE}
+)
 
 
 class Calls:

@@ -27,7 +27,8 @@ from headrace.broker.client import Connection
 from headrace.broker.records import DeadLetter
 from headrace.config import Config
 from headrace.errors import RunError
-from headrace.plan.nodes import Aggregate, Join, Read, walk
+from headrace.plan import traits
+from headrace.plan.nodes import Aggregate, Read, walk
 from headrace.plan.order import waves
 from headrace.plan.queries import QuerySpec
 from headrace.plan.windows import Every
@@ -175,8 +176,5 @@ def _closes(spec: QuerySpec) -> bool:
 
 def _reach(spec: QuerySpec) -> int:
     """How long after the last event the last window is final."""
-    nodes = walk(spec.node)
-    windows = sum(node.window.size for node in nodes if isinstance(node, Aggregate) and node.window is not None)
-    joins = sum(node.within for node in nodes if isinstance(node, Join))
     # Progress leaves out the fraction of a second.
-    return windows + joins + max((source.lateness or 0 for source in spec.sources), default=0) + 2 * _SECOND
+    return traits.reach(spec.node) + max((source.lateness or 0 for source in spec.sources), default=0) + 2 * _SECOND
