@@ -94,7 +94,7 @@ def _made(query: Compiled, by: WrittenBy, outbox: Path | None) -> tuple[str, dic
             return "sqlite.OutboxDestination", {"file": str(outbox), "effect": effect.name, "keyed": keyed}
         case PythonWriter(writer, marked):
             extras.require("pandas", "sinks of your own", where=query.spec.where)
-            calls, changes = writers.Calls(writer), query.spec.node.kind == "table"
+            calls, changes = writers.Calls.of(writer), query.spec.node.kind == "table"
             jvm.accept_calls(query.rows.sparkSession)
             return "python.PythonDestination", {"writer": calls, "marked": marked, "changes": changes}
         case SparkWriter():
