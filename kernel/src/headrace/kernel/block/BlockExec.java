@@ -67,7 +67,7 @@ public final class BlockExec extends SparkPlan {
     @Override
     public Iterator<InternalRow> apply(Iterator<InternalRow> input) {
       Iterator<InternalRow> rows = generator.rows(input);
-      if (generator.givesUnsafeRows() && columns.equals(generated)) return rows;
+      if (generator.emitsUnsafeRows() && columns.equals(generated)) return rows;
       UnsafeProjection projection = UnsafeProjection.create(columns, generated);
       projection.initialize(TaskContext.getPartitionId());
       return new AbstractIterator<>() {

@@ -48,7 +48,7 @@ abstract class BlockGenerator extends Expression implements Generator, Serializa
   abstract BlockGenerator on(Seq<Attribute> input);
 
   /** Whether it emits UnsafeRows, so that only a change of columns needs a copy. */
-  abstract boolean givesUnsafeRows();
+  abstract boolean emitsUnsafeRows();
 
   /** The rows that result from a task's rows. A row is valid until the next one. */
   abstract Iterator<InternalRow> rows(Iterator<InternalRow> input);

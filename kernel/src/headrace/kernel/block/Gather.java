@@ -77,7 +77,7 @@ public final class Gather extends BlockGenerator {
   }
 
   @Override
-  boolean givesUnsafeRows() {
+  boolean emitsUnsafeRows() {
     return true;
   }
 

@@ -68,7 +68,7 @@ public final class Scatter extends BlockGenerator {
   }
 
   @Override
-  boolean givesUnsafeRows() {
+  boolean emitsUnsafeRows() {
     return false;
   }
 
