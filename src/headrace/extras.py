@@ -10,7 +10,7 @@ EXTRAS = {
     "pandas": ("pandas", "pyarrow"),
     "serve": ("duckdb", "httptools", "lmdb", "prometheus_client", "starlette", "uvicorn", "websockets"),
 }
-"""As in `pyproject.toml`."""
+"""As in `pyproject.toml`, by the names that are imported."""
 
 
 def require(extra: str, what: str, *, where: Where | None = None) -> None:

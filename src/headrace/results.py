@@ -79,6 +79,8 @@ def read(
         source = replace(source, start=kafka(named or None, pattern=source.pattern, start=start).start)
     if source.start == "latest":
         raise PlanError('start="latest" leaves nothing to read', where=where, fix="leave start= out, or write limit=100")
+    if until == "earliest":
+        raise PlanError('until="earliest" leaves nothing to read', where=where, fix="leave until= out")
     end = None if until is None else replace(source, start=kafka(named or None, pattern=source.pattern, start=until).start)
 
     extras.require("pandas", "DataFrames and Arrow tables", where=where)

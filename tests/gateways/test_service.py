@@ -44,7 +44,7 @@ class Given(Reader):
 def service(broker: Broker, app: str, read: Read | Reader, topic: str, **more: Any) -> Service:
     options: dict[str, Any] = {name: more.pop(name) for name in ("timestamps", "name") if name in more}
     source = custom(read if isinstance(read, Reader) else Given(read), topic=topic, **options)
-    return Service(app, source, broker.connection, **{"backoff": (0.05, 0.05), **more})
+    return Service(app, source.feeds, broker.connection, **{"backoff": (0.05, 0.05), **more})
 
 
 def values(broker: Broker, topic: str) -> list[bytes | None]:

@@ -53,9 +53,9 @@ def main(address: str, app: str, topic: str, count: str, point: str, at: str) ->
             os.kill(os.getpid(), 9)
 
     Session.commit, Session._produce = commit, sent  # type: ignore[method-assign]
-    source = sources.custom(Ticks(int(count)), topic=topic)
+    feed = sources.custom(Ticks(int(count)), topic=topic).feeds
     limits = Limits(records=2000, seconds=0.05)
-    with Service(app, source, Connection(address), say=lambda text: print(text, file=sys.stderr), limits=limits) as service:
+    with Service(app, feed, Connection(address), say=lambda text: print(text, file=sys.stderr), limits=limits) as service:
         service.drain()
         while service._threads[0].is_alive():
             service._threads[0].join()

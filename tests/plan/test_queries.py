@@ -9,6 +9,7 @@ import pytest
 import headrace as hr
 from headrace.errors import PlanError, Where
 from headrace.plan import durations
+from headrace.plan.order import waves
 from headrace.plan.sql import expressions, schema
 
 HERE = Where("app.py", 1)
@@ -54,6 +55,15 @@ def test_two_queries_of_one_name_are_refused() -> None:
         made.queries()
     assert caught.value.message.startswith("two queries are called 'stats'; the other is at ")
     assert caught.value.fix == "give one another name="
+
+
+def test_a_topic_and_a_sink_with_the_name_of_its_label_are_two_things() -> None:
+    app = hr.App("mirror")
+    captured = app.stream("sqlite.trades", schema="id long, v int")
+    captured.to(hr.sinks.sqlite("mirror.db", table="trades"))
+    captured.where("v > 0").to("positive")
+    assert [spec.all_topics for spec in app.queries()] == [(), ("positive",)]
+    assert len(waves(app.queries())) == 1
 
 
 def test_the_topology_is_drawn_as_text() -> None:

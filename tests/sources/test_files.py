@@ -24,6 +24,7 @@ def reading(source: Files, schema: str = SCHEMA) -> hr.App:
 
 REFUSED: dict[str, tuple[Callable[[], object], str, str]] = {
     "nothing": (lambda: hr.sources.files(""), "needs a path", 'files("data/trades")'),
+    "a number": (lambda: hr.sources.files(5), "needs a path, not 5", 'files("data/trades")'),  # type: ignore[arg-type]
     "an unknown format": (lambda: hr.sources.files("d", format="orc"), "format='orc' is not known", "'parquet'"),  # type: ignore[arg-type]
     "a long delimiter": (lambda: hr.sources.files("d", format="csv", delimiter="||"), "must be one ASCII character", '";"'),
     "a delimiter of JSON": (lambda: hr.sources.files("d", delimiter=";"), "delimiter= is for CSV", 'format="csv"'),

@@ -115,6 +115,11 @@ def ensure(
     return True
 
 
+def ensure_dead(connection: Connection, name: str) -> None:
+    """For dead letters: what is too large for other topics has to find its place there."""
+    ensure(connection, name, partitions=1, config={"cleanup.policy": "compact", "max.message.bytes": str(100 << 20)})
+
+
 def ids(connection: Connection, names: Collection[str]) -> dict[str, str]:
     """The ids of those of these topics that exist: a topic that is deleted and created again has another."""
     present = [name for name in names if name in _metadata(connection)]

@@ -23,7 +23,7 @@ def value(given: object) -> bytes | None:
     if given is None or type(given) is bytes:
         return given
     if isinstance(given, str):
-        return given.encode()
+        return _utf8(given, "value")
     if isinstance(given, dict):
         try:
             return _JSON(given).encode()
@@ -40,7 +40,7 @@ def key(given: object) -> bytes | None:
     if given is None or type(given) is bytes:
         return given
     if isinstance(given, str):
-        return given.encode()
+        return _utf8(given, "key")
     raise BadYield(f"the source yielded a record whose key is of type {type(given).__name__}", fix="yield bytes, str or None")
 
 
@@ -83,6 +83,13 @@ def checked(item: object) -> Record:
 
 
 _TIMES = "yield a datetime with a time zone, or milliseconds since 1970"
+
+
+def _utf8(text: str, what: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as e:
+        raise BadYield(f"the source yielded a {what} that is no text: {e}", fix="yield the bytes themselves") from e
 
 
 def _text(name: object) -> str:

@@ -22,9 +22,10 @@ from headrace.broker.client import Connection
 from headrace.errors import BrokerError, HeadraceError, RunError, TopicError, Where
 from headrace.gateways import encode, positions
 from headrace.gateways.counters import Counters, Progress
-from headrace.gateways.session import LARGE, Broken, Limits, Session, Stopped
+from headrace.gateways.session import Broken, Limits, Session, Stopped
 from headrace.plan.queries import dead_topic
-from headrace.sources.custom import Custom, Reader, Record
+from headrace.plan.source import Feed
+from headrace.sources.custom import Reader, Record
 
 Say = Callable[[str], None]
 BACKOFF = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
@@ -40,15 +41,15 @@ class SourceFailed(RunError):
     """The user's source raised an exception."""
 
 
-def prepare(source: Custom, connection: Connection) -> None:
-    """Creates the topic that a source fills, or raises why the one that exists does not fit."""
-    own = source.timestamps == "record"
-    topics.ensure(connection, source.topic, config={"message.timestamp.type": "CreateTime"} if own else {})
-    if own and topics.describe(connection, source.topic).config.get("message.timestamp.type") == "LogAppendTime":
+def prepare(feed: Feed, connection: Connection) -> None:
+    """Creates the topic that is filled, or raises why the one that exists does not fit."""
+    own = feed.timestamps == "record"
+    topics.ensure(connection, feed.topic, config={"message.timestamp.type": "CreateTime"} if own else {})
+    if own and topics.describe(connection, feed.topic).config.get("message.timestamp.type") == "LogAppendTime":
         raise TopicError(
-            f"the topic {source.topic} has the log's timestamps, and the source {source.name!r} sets its own",
-            where=source.where,
-            fix=f"headrace topics alter {source.topic} --config message.timestamp.type=CreateTime",
+            f"the topic {feed.topic} has the log's timestamps, and the source {feed.name!r} sets its own",
+            where=feed.where,
+            fix=f"headrace topics alter {feed.topic} --config message.timestamp.type=CreateTime",
         )
 
 
@@ -64,14 +65,14 @@ class Service:
     def __init__(
         self,
         app: str,
-        source: Custom,
+        feed: Feed,
         connection: Connection,
         *,
         say: Say = lambda text: None,
         limits: Limits | None = None,
         backoff: Sequence[float] | None = None,
     ) -> None:
-        self._app, self._source, self._connection, self._speak = app, source, connection, say
+        self._app, self._feed, self._connection, self._speak = app, feed, connection, say
         self._limits, self._backoff = limits or Limits(), tuple(BACKOFF if backoff is None else backoff)
         self._stop, self._begun, self._quiet = threading.Event(), threading.Event(), threading.Event()
         self._lock = threading.Lock()
@@ -82,17 +83,17 @@ class Service:
         self._threads: list[threading.Thread] = []
         self._committed, self._refused, self._received, self._again, self._commits = 0, 0, 0, 0, 0
         self._looked, self._seen, self._reported = time.monotonic(), 0, time.monotonic()
-        self.progress = Progress(source.name, source.topic)
+        self._asked = 0.0
+        self.progress = Progress(feed.name, feed.topic)
         """How far it is; a new value each time, whose account closes."""
 
     def start(self) -> None:
         """Raises what can be known before: a broker that does not answer, a topic that does not fit."""
-        source = self._source
-        prepare(source, self._connection)
-        topics.ensure(self._connection, dead_topic(self._app), partitions=1, config={"cleanup.policy": "compact", **LARGE})
+        prepare(self._feed, self._connection)
+        topics.ensure_dead(self._connection, dead_topic(self._app))
         positions.ensure(self._connection, self._app)
         for name, work in (("", self._run), ("-timer", self._time)):
-            thread = threading.Thread(target=work, name=f"headrace-source-{source.name}{name}", daemon=True)
+            thread = threading.Thread(target=work, name=f"headrace-source-{self._feed.name}{name}", daemon=True)
             self._threads.append(thread)
             thread.start()
 
@@ -150,7 +151,7 @@ class Service:
         except HeadraceError as e:
             self._end(e)
         except BaseException as e:
-            self._end(RunError(f"the source {self._source.name!r} ended: {type(e).__name__}: {e}", where=self._source.where))
+            self._end(RunError(f"the source {self._feed.name!r} ended: {type(e).__name__}: {e}", where=self._feed.where))
         finally:
             self._stop.set()
             self._begun.set()
@@ -158,22 +159,22 @@ class Service:
 
     def _attempt(self) -> None:
         """From the fence to the end of the data."""
-        session = Session(self._connection, self._app, self._source, self._limits, self._stop.is_set)
+        session = Session(self._connection, self._app, self._feed, self._limits, self._stop.is_set)
         records: Iterator[object] = iter(())
         try:
             with self._lock:
                 self._session, self._broken = session, None
                 self._show(session)
             if session.stored.position is not None:
-                self._say(f"source {self._source.name!r} resumes after {session.stored.position!r}")
+                self._say(f"source {self._feed.name!r} resumes after {session.stored.position!r}")
             try:
-                records = iter(self._source.reader.read(session.stored.position))
+                records = iter(self._feed.reader.read(session.stored.position))
             except Exception as e:
                 raise self._users(e, session) from e
             self._pump(session, records)
         except (encode.BadYield, positions.BadPosition) as e:
-            e.where = e.where or _line(records) or self._source.where
-            e.message = f"source {self._source.name!r}: {e.message}"
+            e.where = e.where or _line(records) or self._feed.where
+            e.message = f"source {self._feed.name!r}: {e.message}"
             raise
         finally:
             with self._lock:
@@ -244,8 +245,6 @@ class Service:
             self._stop.wait(_REST)
         self._asked = time.monotonic()
 
-    _asked = 0.0
-
     def _commit(self, session: Session) -> None:
         records, refused = session.records, session.refused
         session.commit()
@@ -256,10 +255,12 @@ class Service:
         self._begun.clear()
         if refused:
             self._say(
-                f"source {self._source.name!r}: {refused} dead letters: records too large for {self._source.topic}\n"
+                f"source {self._feed.name!r}: {refused} dead letters: records too large for {self._feed.topic}\n"
                 f"  fix: headrace dead list {self._app}"
             )
         self._show(session)
+        # Last: the records are in the topic and counted, even if this fails.
+        session.renew()
 
     def _roll_back(self, session: Session) -> None:
         """Records that are not in the topic will be read again, and are counted then."""
@@ -282,7 +283,7 @@ class Service:
             rate, self._looked, self._seen = (self._committed - self._seen) / (now - self._looked), now, self._committed
         if look or last:
             with suppress(Exception):
-                lag = None if position is None else self._source.reader.lag(position)
+                lag = None if position is None else self._feed.reader.lag(position)
         self.progress = Progress(shown.name, shown.topic, counters, position, lag, rate)
         if now - self._reported >= _REPORT and rate:
             self._reported = now
@@ -313,13 +314,13 @@ class Service:
             except Exception as e:
                 self._broken = e
                 self._begun.clear()
-                self._say(f"source {self._source.name!r}: {e}; it restarts at its next record")
+                self._say(f"source {self._feed.name!r}: {e}; it restarts at its next record")
 
     def _users(self, error: Exception, session: Session) -> SourceFailed:
-        where = _raised(error, self._source.reader) or self._source.where
+        where = _raised(error, self._feed.reader) or self._feed.where
         after = "at its beginning" if session.position is None else f"after position {session.position!r}"
         return SourceFailed(
-            f"the source {self._source.name!r} raised {type(error).__name__} {after}: {error}",
+            f"the source {self._feed.name!r} raised {type(error).__name__} {after}: {error}",
             where=where,
             fix="correct it and start again; nothing is lost: it resumes after the last position stored in the topic",
         )
@@ -329,12 +330,12 @@ class Service:
             case RunError():
                 return error
             case HeadraceError():
-                return RunError(f"source {self._source.name!r}: {error.message}", where=self._source.where, fix=error.fix)
+                return RunError(f"source {self._feed.name!r}: {error.message}", where=self._feed.where, fix=error.fix)
             case KafkaException():
                 text = error.args[0].str()
             case _:
                 text = str(error)
-        return RunError(f"source {self._source.name!r}: the broker: {text}", where=self._source.where, fix="headrace status")
+        return RunError(f"source {self._feed.name!r}: the broker: {text}", where=self._feed.where, fix="headrace status")
 
     def _end(self, error: HeadraceError) -> None:
         self._error = error

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,10 +24,8 @@ from headrace.errors import RunError, StateError
 from headrace.gateways import encode, positions
 from headrace.gateways.positions import BadPosition, Stored
 from headrace.plan.queries import dead_topic
-from headrace.sources.custom import Custom, Record
-
-LARGE = {"max.message.bytes": str(100 << 20)}
-"""Configuration of the dead-letter topic: it must take records that are too large for other topics."""
+from headrace.plan.source import Feed
+from headrace.sources.custom import Record
 
 _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)  # pyright: ignore
 _BATCH = 1_000_000
@@ -62,13 +61,13 @@ class Limits:
 class Session:
     """Used by one thread at a time: the service's lock ensures it."""
 
-    def __init__(self, connection: Connection, app: str, source: Custom, limits: Limits, stopped: Callable[[], bool]) -> None:
-        self._connection, self._app, self._source, self._limits, self._stopped = connection, app, source, limits, stopped
+    def __init__(self, connection: Connection, app: str, feed: Feed, limits: Limits, stopped: Callable[[], bool]) -> None:
+        self._connection, self._app, self._feed, self._limits, self._stopped = connection, app, feed, limits, stopped
         self._trouble = False
-        self._topic, self._dead = source.topic, dead_topic(app)
-        self._largest = topics.largest(connection, source.topic)
-        self._by_log = source.timestamps == "log"
-        self._topic_id = topics.ids(connection, [source.topic])[source.topic]
+        self._topic, self._dead = feed.topic, dead_topic(app)
+        self._largest = topics.largest(connection, feed.topic)
+        self._by_log = feed.timestamps == "log"
+        self._topic_id = topics.ids(connection, [feed.topic])[feed.topic]
         self._queue = max(limits.queue, self._largest + _BATCH)
         self._largest_dead = min(topics.largest(connection, self._dead), self._queue)
         self._producer = self._fence()
@@ -105,7 +104,8 @@ class Session:
         self.bytes += size
         self.complete = position is not None
         if position is not None:
-            self.position = position
+            # The reader may go on with the same list; what is stored is the position as it was yielded.
+            self.position = deepcopy(position) if isinstance(position, list | dict) else position
         if (self.records + self.refused) % _SERVE == 0:
             self._producer.poll(0)
 
@@ -122,13 +122,21 @@ class Session:
         value = positions.to_bytes(stored)
         if len(value) > _POSITION:
             raise BadPosition(f"a position of {len(value)} bytes is too large", fix=f"use at most {_POSITION} bytes")
-        self._produce(positions.topic(self._app), value, self._source.name.encode(), None, 0, 0)
+        self._produce(positions.topic(self._app), value, self._feed.name.encode(), None, 0, 0)
         self._guarded(lambda: self._producer.commit_transaction(self._limits.timeout))
         self.stored = stored
         self._clear()
-        if self._trouble:
-            self._renew()
         return stored
+
+    def renew(self) -> None:
+        """Follows a commit: after trouble with a connection a late copy of it may be under way, and would end the next
+        transaction (KAFKA-17754). A new producer's epoch makes it void."""
+        if not self._trouble:
+            return
+        self._trouble = False
+        self._producer = self._fence()
+        if self._read() != self.stored:
+            raise Broken("the position is not the one that was committed")
 
     def abort(self) -> None:
         """Aborts the open transaction, so that readers don't wait for it."""
@@ -151,18 +159,9 @@ class Session:
         self.began = 0.0
         self.complete = True
 
-    def _renew(self) -> None:
-        """After trouble with a connection a late copy of the commit may be under way, and would end the next transaction
-        (KAFKA-17754). A new producer's epoch makes it void."""
-        del self._producer
-        self._trouble = False
-        self._producer = self._fence()
-        if self._read() != self.stored:
-            raise Broken("the position is not the one that was committed")
-
     def _fence(self) -> Producer:
         settings = self._connection.librdkafka(
-            transactional_id=positions.transactional_id(self._app, self._source.name),
+            transactional_id=positions.transactional_id(self._app, self._feed.name),
             transaction_timeout_ms=int(self._limits.timeout * 1000),
             partitioner="murmur2_random",
             queue_buffering_max_kbytes=self._queue >> 10,
@@ -185,7 +184,7 @@ class Session:
 
     def _read(self) -> Stored:
         stored = positions.read(
-            self._connection, self._app, self._source.name, seconds=self._limits.timeout + 30, stopped=self._stopped
+            self._connection, self._app, self._feed.name, seconds=self._limits.timeout + 30, stopped=self._stopped
         )
         if self._stopped():
             raise Stopped
@@ -193,9 +192,9 @@ class Session:
             return Stored(None, topic_id=self._topic_id)
         if stored.topic_id != self._topic_id:
             raise StateError(
-                f"the source {self._source.name!r} has the position {stored.position!r}, but for another topic: "
+                f"the source {self._feed.name!r} has the position {stored.position!r}, but for another topic: "
                 f"{self._topic} was deleted and created again, or the source wrote to another one",
-                where=self._source.where,
+                where=self._feed.where,
                 fix='give the source another name, and it starts at its beginning: custom(…, name="…")',
             )
         return stored
@@ -229,7 +228,7 @@ class Session:
         if value is None:
             described.append(("headrace.value", b""))
         described += [(f"header.{name}", content) for name, content in headers or ()]
-        place = f"{positions.transactional_id(self._app, self._source.name)}/{self._topic}/-1/{number}"
+        place = f"{positions.transactional_id(self._app, self._feed.name)}/{self._topic}/-1/{number}"
         self._produce(self._dead, value, place.encode(), described, 0, 0)
         self.refused += 1
 
@@ -274,8 +273,8 @@ class Session:
         # A transaction that the broker ended because it took too long looks the same.
         if error.code() in _FENCED and time.monotonic() - self.began < self._limits.timeout:
             raise Fenced(
-                f"another instance of the source {self._source.name!r} of {self._app!r} has started, and this one stops",
-                where=self._source.where,
+                f"another instance of the source {self._feed.name!r} of {self._app!r} has started, and this one stops",
+                where=self._feed.where,
                 fix='run one of them, or give one another name: custom(…, name="…")',
             ) from e
         raise Broken(error.str()) from e

@@ -29,7 +29,7 @@ Pairs = tuple[tuple[str, str], ...]
 """Columns of the left and the columns of the right they are compared with."""
 
 ADDED = {"added": True}
-"""Marks a field that came later: as long as it has its default, internal topics keep their names (`cuts`)."""
+"""Marks a field that came later: as long as it has its default, internal topics keep their names (`digest`)."""
 
 TIME = "_time"
 CLOCK_OFFSET = "_clock_offset"

@@ -12,7 +12,7 @@ def waves(specs: Sequence[QuerySpec]) -> list[list[QuerySpec]]:
     found: list[list[QuerySpec]] = []
     left = list(specs)
     while left:
-        written = {topic for spec in left for topic in spec.writes}
+        written = {topic for spec in left for topic in spec.all_topics}
         ready = [spec for spec in left if not any(map(spec.reads, written))] or left
         found.append(ready)
         left = [spec for spec in left if spec not in ready]

@@ -128,8 +128,13 @@ class QuerySpec:
         return (self.topics, *((write.label,) for write in self.late))
 
     @property
+    def all_topics(self) -> tuple[str, ...]:
+        """The topics it writes: those of its rows and of what is late."""
+        return tuple(topic for route in self.routes for topic in route)
+
+    @property
     def writes(self) -> tuple[str, ...]:
-        """All it writes."""
+        """All it writes: topics, and the labels of sinks."""
         return (*(to if isinstance(to, str) else to.label for to in self.to), *(write.label for write in self.late))
 
 
@@ -242,7 +247,7 @@ def queries(app: str, writes: Sequence[Write], where: Where) -> tuple[QuerySpec,
         else:
             group.append(write)
     for write in parts:
-        if any(read.source.reads(write.label) for read in reads(write.node)):
+        if isinstance(write.to, str) and any(read.source.reads(write.to) for read in reads(write.node)):
             raise PlanError(
                 f"the topic {write.to!r} would be read and written in an endless loop",
                 where=write.where,
@@ -307,7 +312,7 @@ def _one_feed_a_topic(writes: Collection[Write]) -> None:
         feed = read.source.feeds
         if feed is None:
             continue
-        if written := next((write for write in writes if write.label == feed.topic), None):
+        if written := next((write for write in writes if write.to == feed.topic), None):
             raise PlanError(
                 f"the topic {feed.topic!r} is filled by the source {feed.name!r}",
                 where=written.where,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.errors import Where
@@ -10,16 +10,18 @@ from headrace.plan.format import Format
 
 if TYPE_CHECKING:
     from headrace.plan.nodes import Read
+    from headrace.sources.custom import Reader, Timestamps
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A service that fills a topic: `reader` is where its records come from, and `name` what its position is stored under."""
+    """What fills a source's topic, beside the queries: a reader, whose position is stored under `name`."""
 
     name: str
     topic: str
-    reader: object
-    where: Where
+    timestamps: Timestamps
+    reader: Reader = field(compare=False)
+    where: Where = field(compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +66,7 @@ class Source:
 
     @property
     def feeds(self) -> Feed | None:
-        """The service that fills its topic, if there is one."""
+        """What fills its topic, if that is for the application to do."""
         return None
 
     @property

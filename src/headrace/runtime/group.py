@@ -9,7 +9,8 @@ from headrace.broker.client import Connection
 from headrace.errors import BrokerError
 from headrace.plan.queries import QuerySpec
 from headrace.runtime.events import BatchDone, Event
-from headrace.runtime.progress import Batch, Offsets
+from headrace.runtime.progress import Batch
+from headrace.spark.read.input import Positions
 
 
 class GroupProgress:
@@ -19,9 +20,9 @@ class GroupProgress:
         self._connection = connection
         self._group = specs[0].app
         self._say = say
-        self._offsets: dict[str, Offsets] = {spec.name: {} for spec in specs}
+        self._offsets: dict[str, Positions] = {spec.name: {} for spec in specs}
         self._sources = {spec.name: [source.source for source in spec.sources] for spec in specs}
-        self._committed: Offsets = {}
+        self._committed: Positions = {}
         self._refused = False
 
     def __call__(self, event: Event) -> None:
@@ -31,7 +32,7 @@ class GroupProgress:
     def _batch(self, batch: Batch) -> None:
         self._offsets[batch.query] = batch.offsets
         # Of several queries that read a partition the slowest counts: what is committed has been read by all of them.
-        reached: Offsets = {}
+        reached: Positions = {}
         for place in batch.offsets:
             readers = [name for name, sources in self._sources.items() if any(source.reads(place[0]) for source in sources)]
             by = [self._offsets[name].get(place) for name in readers]

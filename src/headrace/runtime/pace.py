@@ -81,4 +81,4 @@ class Pace:
 
 def still_open(paces: Iterable[tuple[QuerySpec, Pace]]) -> set[str]:
     """The topics to which queries may still write without an event. They are not quiet."""
-    return {topic for spec, pace in paces if pace.open for topic in spec.writes}
+    return {topic for spec, pace in paces if pace.open for topic in spec.all_topics}

@@ -16,7 +16,6 @@ from headrace.spark.decode import NEWEST
 from headrace.spark.read import inputs
 from headrace.spark.read.input import Positions
 
-Offsets = Positions
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -74,7 +73,7 @@ class Batch(Account):
     """The source that holds the watermark back, of several."""
     newest: dict[str, int] = field(default_factory=dict[str, int], repr=False)
     """The latest event times of the topics, in microseconds; known where there are several."""
-    offsets: Offsets = field(default_factory=Offsets, repr=False)
+    offsets: Positions = field(default_factory=Positions, repr=False)
 
     def json(self) -> str:
         row = asdict(self)
@@ -175,8 +174,8 @@ def _observed(progress: dict[str, Any], name: str) -> int:
     return sum(int(metrics.get(name) or 0) for metrics in observed.values())
 
 
-def _merged(all_offsets: Iterable[Offsets]) -> Offsets:
-    merged: Offsets = {}
-    for offsets in all_offsets:
-        merged.update(offsets)
+def _merged(found: Iterable[Positions]) -> Positions:
+    merged: Positions = {}
+    for positions in found:
+        merged.update(positions)
     return merged

@@ -40,7 +40,6 @@ from headrace.runtime.progress import Total
 from headrace.runtime.services import Effects, Service, Services
 from headrace.runtime.stop import Interrupted, Stop, Task
 from headrace.runtime.supervise import Clock, Job, Supervisor
-from headrace.sources.custom import Custom
 from headrace.spark import child, ends, jvm, realtime
 from headrace.spark.cluster import Cluster, cores
 from headrace.spark.compile import Compiled, compile_all, explain
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
 Mode = Literal["batches", "realtime"]
 Say = Callable[[str], None]
 _LOOK_SECONDS, _LOOK_SHARE = 5.0, 20
-_LARGE = {"max.message.bytes": str(100 << 20)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +259,7 @@ def start(
 
 def _prepare(connection: Connection, config: Config, specs: Sequence[QuerySpec]) -> None:
     """What is read must be there, unless the application itself writes it."""
-    written = {topic for spec in specs for route in spec.routes for topic in route}
+    written = {topic for spec in specs for topic in spec.all_topics}
     for read in dict.fromkeys(source for spec in specs for source in spec.sources):
         inputs.of(read, connection, config).prepare(written)
 
@@ -295,13 +293,12 @@ def _leased(config: Config, connection: Connection, spec: QuerySpec) -> Abstract
 def own_topics(connection: Connection, spec: QuerySpec) -> None:
     """Those that a query's application has for itself."""
     topics.ensure(connection, spec.marks, partitions=1, config={"cleanup.policy": "compact"})
-    # What could not be written because it was too large has to find its place there.
-    topics.ensure(connection, spec.dead, partitions=1, config={"cleanup.policy": "compact", **_LARGE})
+    topics.ensure_dead(connection, spec.dead)
 
 
 def places(spec: QuerySpec, config: Config, connection: Connection) -> ends.Places:
     """What writing a query exactly once has to know."""
-    written = {topic for route in spec.routes for topic in route if topics.exists(connection, topic)}
+    written = {topic for topic in spec.all_topics if topics.exists(connection, topic)}
     limits = {topic: topics.largest(connection, topic) for topic in written}
     timeout = (durations.parse(config.transaction_timeout) or 0) // 1000
     return ends.Places(connection, limits, timeout, outbox.path(config.state, spec.app) if spec.effects else None)
@@ -408,12 +405,8 @@ class _Runner:
 
     def _services(self, specs: Sequence[QuerySpec]) -> list[Service]:
         """What runs beside these queries."""
-        read = dict.fromkeys(read.source for spec in specs for read in spec.sources)
-        services: list[Service] = [
-            gateways.Service(specs[0].app, source, self.connection, say=self.say)
-            for source in read
-            if isinstance(source, Custom)
-        ]
+        feeds = dict.fromkeys(feed for spec in specs for read in spec.sources if (feed := read.source.feeds) is not None)
+        services: list[Service] = [gateways.Service(specs[0].app, feed, self.connection, say=self.say) for feed in feeds]
         if effects := [effect for spec in specs for effect in spec.effects]:
             services.append(Effects(Dispatcher(outbox.path(self.config.state, specs[0].app), effects, say=self.say)))
         return services
@@ -450,7 +443,7 @@ class _Runner:
 
     def _topics(self, specs: Sequence[QuerySpec]) -> None:
         """What is written is created."""
-        written = {topic: spec for spec in specs for route in spec.routes for topic in route}
+        written = {topic: spec for spec in specs for topic in spec.all_topics}
         for note in self._short_histories(specs, written):
             self.say(note)
         for topic, spec in written.items():

@@ -62,9 +62,9 @@ def files(path: str | os.PathLike[str], *, format: Format = "parquet", partition
     """
     where = call_site().where
     checks.one_of("format", format, ("parquet", "json", "csv", "orc"), where)
-    text = str(path)
-    if not text.strip():
-        raise PlanError("files() needs a folder", where=where, fix='write files("data/trades")')
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str) or not text.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise PlanError(f"files() needs a folder, not {path!r}", where=where, fix='write files("data/trades")')
     columns = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
     place = text if "://" in text else os.path.abspath(os.path.expanduser(text))
     return Files(path=place, format=format, partition_by=columns)

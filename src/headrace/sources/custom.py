@@ -55,17 +55,18 @@ class Custom(Kafka):
     """See `custom`. Queries read the topic; a service beside them (gateways/service.py) writes it."""
 
     reader: Reader = field(compare=False)
+    reader_id: int = field(init=False, repr=False)
+    """Two readers are two sources, whatever they say when they are compared."""
     name: str
     timestamps: Timestamps = "log"
     where: Where = field(compare=False)
 
-    @property
-    def topic(self) -> str:
-        return self.topics[0]
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reader_id", id(self.reader))
 
     @property
     def feeds(self) -> Feed:
-        return Feed(self.name, self.topic, self.reader, self.where)
+        return Feed(self.name, self.topics[0], self.timestamps, self.reader, self.where)
 
 
 @spelling.arguments

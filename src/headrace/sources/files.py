@@ -111,7 +111,7 @@ def files(path: str | os.PathLike[str], *, format: Kind = "json", delimiter: str
     """
     where = call_site().where
     checks.one_of("format", format, ("json", "csv", "parquet"), where)
-    text = os.fspath(path)
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(text, str) or not text.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
         raise PlanError(f"files() needs a path, not {path!r}", where=where, fix='write files("data/trades")')
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -50,6 +52,8 @@ from headrace.spark.tables import Kernel, Table
 
 Reader = Callable[[Read], DataFrame]
 _POSITION = "_position"
+_functions = threading.Lock()
+"""Spark knows Python functions by their names alone, whatever application of this process registers them."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,8 @@ def compile(
     newest = spec.paced or sum(source.lateness is not None for source in spec.sources) > 1
     found = [] if all(source.bad != "dead" for source in spec.sources) else [jvm.DeadLetters(spec.name)]
     inputs = Inputs(spec, _paced(read, spec, clock) if spec.paced else read, dict(written or {}), now, newest, *found)
-    rows, *lates = _rows(ends, inputs, kernel)
+    with _functions if any(node.udfs for end in ends for node in walk(end)) else nullcontext():
+        rows, *lates = _rows(ends, inputs, kernel)
     rows = Guard.of(spec.node, *found or [None]).whole(rows, holdable.nul_characters(spec, rows))
     if spec.headers:
         texts = [F.expr(text) for _, text in spec.headers]

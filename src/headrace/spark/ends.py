@@ -44,7 +44,7 @@ def at_least_once(query: Compiled, connection: Connection, *, linger_ms: int = 5
 
 
 def exactly_once(query: Compiled) -> DataStreamWriter:
-    """The kernel's sink: each of the ends that are registered takes a batch once."""
+    """The kernel's sink: each destination that is registered takes a batch once."""
     return query.lines.writeStream.format(jvm.SINK).option("sink", query.spec.id).outputMode(query.spec.mode)
 
 
@@ -69,11 +69,11 @@ def register(query: Compiled, places: Places) -> None:
     }
     kafka = jvm.destination(spark, "kafka.KafkaDestination", jvm.Context(spec.id, 0, "topics", "", ()), topics)
     sinks = spec.sinks if not spec.spark_writers else ()
-    others = [end(query, sink, number, places.outbox) for number, sink in enumerate(sinks, 1)]
+    others = [destination(query, sink, number, places.outbox) for number, sink in enumerate(sinks, 1)]
     jvm.register_sink(spark, spec.id, [kafka, *others])
 
 
-def end(query: Compiled, sink: Sink, number: int, outbox: Path | None = None) -> Any:
+def destination(query: Compiled, sink: Sink, number: int, outbox: Path | None = None) -> Any:
     """One of the places a query writes to besides topics; `number` is its place among the sink's destinations."""
     spec, spark = query.spec, query.rows.sparkSession
     # A query may write to several places in one database.
@@ -94,7 +94,7 @@ def _made(query: Compiled, by: WrittenBy, outbox: Path | None) -> tuple[str, dic
             return "sqlite.OutboxDestination", {"file": str(outbox), "effect": effect.name, "keyed": keyed}
         case PythonWriter(writer, marked):
             extras.require("pandas", "sinks of your own", where=query.spec.where)
-            calls, changes = writers.Calls(writer), query.spec.node.kind == "table"
+            calls, changes = writers.Calls.of(writer), query.spec.node.kind == "table"
             jvm.accept_calls(query.rows.sparkSession)
             return "python.PythonDestination", {"writer": calls, "marked": marked, "changes": changes}
         case SparkWriter():

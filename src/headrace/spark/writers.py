@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import site
 import sysconfig
+import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,18 +19,31 @@ _LONGEST = 1000
 _MISTAKES = (AttributeError, ImportError, NameError, NotImplementedError, TypeError)
 """Mistakes in the class, not failures of the system it writes to: another attempt would fail too."""
 _PACKAGE = str(Path(__file__).parent.parent)
-_LIBRARIES = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), *site.getsitepackages(), _PACKAGE})
+_LIBRARIES = tuple(
+    os.path.join(folder, "")
+    for folder in {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), *site.getsitepackages(), _PACKAGE}
+)
 
 
 class Calls:
-    """What the kernel calls; an exception becomes an answer: "lasting" or "transient", and the cause."""
+    """What the kernel calls; an exception becomes an answer: "lasting" or "transient", and the cause.
+
+    One for each writer, in all runs of this process. Spark may die during a call, or between `write` and `commit`: the next
+    `begin` waits for that call, and closes what it finds open.
+    """
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
+        self._turn = threading.Lock()
+        self._begun = self._written = False
+
+    @classmethod
+    def of(cls, writer: Writer) -> Calls:
+        return vars(writer).setdefault("_headrace_calls", cls(writer))
 
     def begin(self) -> str:
         found: list[str | bytes | None] = []
-        failed = self._call("begin", lambda: found.append(self._writer.begin()))
+        failed = self._call("begin", lambda: found.append(self._begin()))
         if failed is not None:
             return failed
         match found[0]:
@@ -42,10 +57,21 @@ class Calls:
                 kind = type(other).__name__
                 return f"lasting begin() returned a mark of the type {kind}: return the text that commit() got, or None"
 
+    def _begin(self) -> str | bytes | None:
+        if self._written:
+            with suppress(Exception):
+                self._abort()
+        if self._begun:
+            with suppress(Exception):
+                self._close()
+        self._begun = True
+        return self._writer.begin()
+
     def write(self, file: str) -> str | None:
         return self._call("write", lambda: self._pieces(file))
 
     def _pieces(self, file: str) -> None:
+        self._written = True
         # What the writer keeps of a batch stays mapped, even after the file is deleted.
         import pyarrow  # an extra, which ends.py has asked for
 
@@ -55,10 +81,18 @@ class Calls:
                 writer.write(piece)
 
     def commit(self, mark: str) -> str | None:
-        return self._call("commit", lambda: self._writer.commit(mark))
+        return self._call("commit", lambda: self._commit(mark))
+
+    def _commit(self, mark: str) -> None:
+        self._writer.commit(mark)
+        self._written = False
 
     def abort(self) -> str | None:
-        return self._call("abort", self._writer.abort)
+        return self._call("abort", self._abort)
+
+    def _abort(self) -> None:
+        self._written = False
+        self._writer.abort()
 
     def forget(self) -> str | None:
         return self._call("forget", self._writer.forget)
@@ -67,11 +101,16 @@ class Calls:
         return self._call("clear", self._writer.clear)
 
     def close(self) -> str | None:
-        return self._call("close", self._writer.close)
+        return self._call("close", self._close)
+
+    def _close(self) -> None:
+        self._begun = False
+        self._writer.close()
 
     def _call(self, verb: str, call: Callable[[], object]) -> str | None:
         try:
-            call()
+            with self._turn:
+                call()
         # Every exception: the JVM waits for an answer.
         except BaseException as e:
             return f"{_kind(e)} {_cause(verb, e)}"

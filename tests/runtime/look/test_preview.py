@@ -92,9 +92,11 @@ def test_records_that_cannot_be_used_are_counted(broker: Any, topic: str) -> Non
 
 def test_a_mistake_is_an_error_at_its_line(topic: str) -> None:
     stream = hr.App("preview").stream(topic, schema="v int")
+    matching = hr.App("preview").stream(hr.sources.kafka(pattern=f"{topic}-.*"), schema="v int")
     for make, kind, message in (
-        (lambda: stream.preview(records=0), PlanError, "records=0 is not a number"),
+        (lambda: stream.preview(records=0), PlanError, "records=0 must be a whole number"),
         (lambda: stream.preview(), TopicError, f"there is no topic {topic}"),
+        (lambda: matching.preview(), TopicError, f"no topic at .* matches '{topic}-.*'"),
         (lambda: stream.select(d="no_such(v)").preview(), PlanError, "no_such"),
     ):
         with pytest.raises(kind, match=message) as caught:

@@ -195,6 +195,7 @@ def test_an_empty_topic_has_no_rows_and_still_its_columns(broker: Any, topic: st
         ({}, "the columns of the topic 't' are unknown"),
         ({"schema": "v int", "limit": 0}, "limit=0 must be a whole number greater than zero"),
         ({"schema": "v int", "start": "latest"}, 'start="latest" leaves nothing to read'),
+        ({"schema": "v int", "until": "earliest"}, 'until="earliest" leaves nothing to read'),
         ({"schema": "v int", "columns": ["w"]}, "no column 'w'"),
         ({"schema": "v int", "as_": "polars"}, "as_"),
         ({"schema": "v int", "limitt": 3}, "limitt"),

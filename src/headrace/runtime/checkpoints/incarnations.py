@@ -17,7 +17,7 @@ _EVERY = 1.0
 
 
 def written(spec: QuerySpec) -> set[str]:
-    return {spec.marks, *(topic for route in spec.routes for topic in route)}
+    return {spec.marks, *spec.all_topics}
 
 
 def of(spec: QuerySpec, topic: str) -> bool:

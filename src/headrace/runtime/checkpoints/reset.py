@@ -7,6 +7,7 @@ everything again.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headrace.broker import clear, topics
@@ -38,8 +39,7 @@ def consequences(app: App, query: str, output: Output, *, flags: Mapping[str, An
     if output == "delete":
         said.append("its dead letters are deleted; records that still can't be used become dead letters again")
     for other in app.queries():
-        written = {topic for route in spec.routes for topic in route}
-        if read := sorted(filter(other.reads, written)):
+        if read := sorted(filter(other.reads, spec.all_topics)):
             said.append(f"query {other.name} reads {', '.join(read)}: {_reader(other, spec)}")
     return said
 
@@ -57,7 +57,7 @@ def reset(app: App, query: str, output: Output, *, flags: Mapping[str, Any] | No
         ends.register(compiled, places)
         jvm.forget_sink(spark, spec.id, rows=output == "delete")
         if output == "delete":
-            for topic in {topic for route in spec.routes for topic in route if topics.exists(connection, topic)}:
+            for topic in filter(partial(topics.exists, connection), spec.all_topics):
                 if _by_key(spec) and topic in spec.topics:
                     clear.delete_rows(connection, topic)
                 else:

@@ -190,7 +190,7 @@ def recreated(spec: QuerySpec, topic: str) -> StateError:
             where=spec.where,
             fix=f"{repair_command(spec)}: it goes on, and may write its last batch again",
         )
-    if topic in {each for route in spec.routes for each in route}:
+    if topic in spec.all_topics:
         return StateError(
             f"the topic {topic!r} is not the one that query {spec.name!r} has written: it was deleted and created again, "
             "and what was in it is gone",

@@ -256,7 +256,8 @@ class _Reading:
                 fix=f"{look}; correct the schema or the format",
             )
         warnings.warn(
-            f"{bad} of {records} records of {title} can't be decoded and are left out; the first is {place}", stacklevel=5
+            f"{bad} of {records} records of {title} can't be decoded and are left out; the first is {place}\n  at {where}",
+            stacklevel=2,
         )
 
 

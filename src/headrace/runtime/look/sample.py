@@ -23,23 +23,22 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from headrace.broker import topics
 from headrace.broker.client import Connection
 from headrace.broker.records import DeadLetter
 from headrace.config import Config
-from headrace.errors import RunError, TopicError
-from headrace.plan.nodes import Aggregate, Join, Read, walk
+from headrace.errors import RunError
+from headrace.plan import traits
+from headrace.plan.nodes import Aggregate, Read, walk
 from headrace.plan.order import waves
 from headrace.plan.queries import QuerySpec
 from headrace.plan.windows import Every
 from headrace.runtime import failures
-from headrace.sources.kafka import Kafka
 from headrace.spark import compile as spark_compile
 from headrace.spark import jvm
 from headrace.spark.columns import column
 from headrace.spark.compile import Compiled, explain
 from headrace.spark.decode import ADVANCE
-from headrace.spark.read import inputs, kafka, memory
+from headrace.spark.read import inputs, memory
 from headrace.spark.tables import DELETED
 
 _SECOND = 1_000_000
@@ -62,9 +61,8 @@ class Sample:
 
     def __enter__(self) -> Sample:
         self._folder = Path(tempfile.mkdtemp(prefix="headrace-sample-"))
-        jvm.memory_log_create(self.spark, self.log, dict.fromkeys(self.written, 1))
         try:
-            self._require()
+            jvm.memory_log_create(self.spark, self.log, dict.fromkeys(self.written, 1))
             for spec in self.specs:
                 self._compiled[spec.name] = spark_compile.compile(spec, partial(self._read, spec), clock=self.clock)
         except BaseException:
@@ -73,10 +71,13 @@ class Sample:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for query in self._queries:
-            query.stop()
-        jvm.memory_log_drop(self.spark, self.log)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        try:
+            for query in self._queries:
+                query.stop()
+            jvm.memory_log_drop(self.spark, self.log)
+        finally:
+            # Even if Spark is gone.
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     @property
     def written(self) -> tuple[str, ...]:
@@ -162,22 +163,10 @@ class Sample:
     def _records(self, read: Read) -> DataFrame:
         if self._inside(read):
             return memory.read(self.spark, read, self.log, self.written)
-        if not isinstance(read.source, Kafka):
-            return inputs.of(read, self.connection, self.config).records(self.spark)
-        source = kafka.from_newest(read.source, self.connection, self.records)
-        start = kafka.starting(source, {})
-        return kafka.read(self.spark, source, self.connection, batch=self.config.batch, start=start)
-
-    def _require(self) -> None:
-        for read in dict.fromkeys(source for spec in self.specs for source in spec.sources):
-            for name in read.source.topics if isinstance(read.source, Kafka) and not self._inside(read) else ():
-                try:
-                    topics.require(self.connection, name)
-                except TopicError as e:
-                    raise TopicError(e.message, where=read.where, fix=e.fix) from e
+        return inputs.of(read, self.connection, self.config).newest(self.spark, self.records)
 
     def _inside(self, read: Read) -> bool:
-        return any(map(read.source.reads, self.written))
+        return any(read.source.reads(topic) for spec in self.specs for topic in spec.all_topics)
 
 
 def _closes(spec: QuerySpec) -> bool:
@@ -187,8 +176,5 @@ def _closes(spec: QuerySpec) -> bool:
 
 def _reach(spec: QuerySpec) -> int:
     """How long after the last event the last window is final."""
-    nodes = walk(spec.node)
-    windows = sum(node.window.size for node in nodes if isinstance(node, Aggregate) and node.window is not None)
-    joins = sum(node.within for node in nodes if isinstance(node, Join))
     # Progress leaves out the fraction of a second.
-    return windows + joins + max((source.lateness or 0 for source in spec.sources), default=0) + 2 * _SECOND
+    return traits.reach(spec.node) + max((source.lateness or 0 for source in spec.sources), default=0) + 2 * _SECOND

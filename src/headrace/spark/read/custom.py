@@ -16,5 +16,5 @@ class CustomInput(KafkaInput):
     reads = Custom
 
     def prepare(self, written: Collection[str]) -> None:
-        service.prepare(cast("Custom", self.read.source), self.connection)
+        service.prepare(cast("Custom", self.read.source).feeds, self.connection)
         KafkaInput.prepare(self, written)

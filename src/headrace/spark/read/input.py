@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headrace.broker.client import Connection
 from headrace.config import Config
-from headrace.plan.nodes import Read, Source
+from headrace.plan.nodes import Read
+from headrace.plan.source import Source
 
 Positions = dict[tuple[str, int], int]
 """By name and partition, the offset of the next record."""
@@ -39,6 +40,13 @@ class Input(ABC):
     @abstractmethod
     def records(self, spark: SparkSession, *, realtime: bool = False) -> DataFrame:
         """The columns key, value, topic, partition, offset, timestamp and timestampType, as Spark's Kafka source has them."""
+
+    def newest(self, spark: SparkSession, count: int) -> DataFrame:
+        """As `records`, but only so many of the newest, where a source has an order. For a look: it creates nothing.
+
+        Raises at the user's line if something is missing.
+        """
+        return self.records(spark)
 
     def check(self, spark: SparkSession, checkpoint: str, *, first: bool) -> Sequence[str]:
         """Raises at the user's line if the source changed in a way that breaks the query; returns notes for the user.

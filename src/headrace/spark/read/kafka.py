@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -14,7 +15,8 @@ from headrace.broker import peek, topics
 from headrace.broker.client import Connection
 from headrace.config import size
 from headrace.errors import TopicError
-from headrace.plan.nodes import HEADERS, Read, Source
+from headrace.plan.nodes import HEADERS, Read
+from headrace.plan.source import Source
 from headrace.sources.kafka import At, Kafka, Offsets
 from headrace.spark.read.input import Input, Positions
 
@@ -40,20 +42,10 @@ class KafkaInput(Input):
         return cast("Kafka", self.read.source)
 
     def prepare(self, written: Collection[str]) -> None:
-        try:
-            for name in self.source.topics:
-                if name not in written:
-                    topics.require(self.connection, name)
-            if self.source.pattern is not None and not self._names():
-                there = [name for name in topics.names(self.connection) if not name.startswith("headrace.")]
-                raise TopicError(
-                    f"no topic at {self.connection.address} matches {self.source.pattern!r}",
-                    fix=f"there are: {', '.join(there[:20])}" if there else "headrace topics create NAME",
-                )
+        with self._at_the_line():
+            self._require(written)
             for name in self._names() if self.read.by_log else ():
                 topics.require_log_time(self.connection, name)
-        except TopicError as e:
-            raise TopicError(e.message, where=self.read.where, fix=e.fix) from e
 
     def identities(self) -> Mapping[str, str]:
         return topics.ids(self.connection, self._names())
@@ -105,6 +97,29 @@ class KafkaInput(Input):
     def records(self, spark: SparkSession, *, realtime: bool = False) -> DataFrame:
         return read(spark, self.source, self.connection, batch=None if realtime else self._most(), start=self._start())
 
+    def newest(self, spark: SparkSession, count: int) -> DataFrame:
+        with self._at_the_line():
+            self._require(())
+        return read(spark, from_newest(self.source, self.connection, count), self.connection, batch=self.config.batch)
+
+    @contextmanager
+    def _at_the_line(self) -> Generator[None]:
+        try:
+            yield
+        except TopicError as e:
+            raise TopicError(e.message, where=self.read.where, fix=e.fix) from e
+
+    def _require(self, written: Collection[str]) -> None:
+        for name in self.source.topics:
+            if name not in written:
+                topics.require(self.connection, name)
+        if self.source.pattern is not None and not self._names():
+            there = [name for name in topics.names(self.connection) if not name.startswith("headrace.")]
+            raise TopicError(
+                f"no topic at {self.connection.address} matches {self.source.pattern!r}",
+                fix=f"there are: {', '.join(there[:20])}" if there else "headrace topics create NAME",
+            )
+
     def _names(self) -> list[str]:
         """Those that exist now."""
         there = topics.names(self.connection, internal=True)
@@ -133,12 +148,21 @@ def starting(source: Kafka, partitions: Mapping[str, int]) -> dict[str, str]:
             millis = -(-time // 1000)
             return {"startingTimestamp": str(millis), "startingOffsetsByTimestampStrategy": "latest"}
         case Offsets(places):
-            offsets = {name: dict.fromkeys(map(str, range(count)), _EARLIEST) for name, count in partitions.items()}
-            for topic, partition, offset in places:
-                offsets.setdefault(topic, {})[str(partition)] = offset
-            return {"startingOffsets": json.dumps(offsets)}
+            return {"startingOffsets": _offsets(places, partitions, _EARLIEST)}
         case "earliest" | "latest" as start:
             return {"startingOffsets": start}
+
+
+def _offsets(places: Iterable[tuple[str, int, int]], partitions: Mapping[str, int], others: int) -> str:
+    """Of all partitions, those that are not named included: Spark requires each."""
+    offsets = {name: dict.fromkeys(map(str, range(count)), others) for name, count in partitions.items()}
+    for topic, partition, offset in places:
+        offsets.setdefault(topic, {})[str(partition)] = offset
+    return json.dumps(offsets)
+
+
+def _subscription(source: Kafka) -> dict[str, str]:
+    return {"subscribe": ",".join(source.topics)} if source.regex is None else {"subscribePattern": f"^{source.regex}$"}
 
 
 def newest(ranges: Mapping[Place, tuple[int, int]], count: int) -> Mapping[Place, int]:
@@ -163,12 +187,11 @@ def bounded(
     spark: SparkSession, source: Kafka, connection: Connection, *, start: Mapping[str, str], end: Mapping[str, str]
 ) -> DataFrame:
     """The records committed there now, as a batch DataFrame."""
-    which = {"subscribe": ",".join(source.topics)} if source.regex is None else {"subscribePattern": f"^{source.regex}$"}
     return (
         spark.read.format("kafka")
         .options(**connection.spark(), **FETCH, **IN_BATCHES)
         .option("kafka.isolation.level", "read_committed")
-        .options(**which, **start, **end)
+        .options(**_subscription(source), **start, **end)
         # Records may be deleted during the read.
         .option("failOnDataLoss", "false")
         .option("includeHeaders", str(source.headers).lower())
@@ -182,10 +205,7 @@ def ending(source: Kafka, partitions: Mapping[str, int]) -> dict[str, str]:
         case At(time):
             return {"endingTimestamp": str(-(-time // 1000))}
         case Offsets(places):
-            offsets = {name: dict.fromkeys(map(str, range(count)), _LATEST) for name, count in partitions.items()}
-            for topic, partition, offset in places:
-                offsets.setdefault(topic, {})[str(partition)] = offset
-            return {"endingOffsets": json.dumps(offsets)}
+            return {"endingOffsets": _offsets(places, partitions, _LATEST)}
         case _:
             return {"endingOffsets": "latest"}
 
@@ -195,12 +215,11 @@ def read(
 ) -> DataFrame:
     """`batch` is the largest number of records in a micro-batch; None means real-time mode, which has no such bound."""
     fetch = AT_ONCE if batch is None else {**IN_BATCHES, "maxOffsetsPerTrigger": str(batch)}
-    which = {"subscribe": ",".join(source.topics)} if source.regex is None else {"subscribePattern": f"^{source.regex}$"}
     return (
         spark.readStream.format("kafka")
         .options(**connection.spark(), **FETCH, **fetch)
         .option("kafka.isolation.level", "read_committed")
-        .options(**which)
+        .options(**_subscription(source))
         .options(**(starting(source, {}) if start is None else start))
         .option("failOnDataLoss", "true")
         .option("includeHeaders", str(source.headers).lower())

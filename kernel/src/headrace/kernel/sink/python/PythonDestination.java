@@ -64,6 +64,17 @@ public final class PythonDestination implements Destination {
 
   @Override
   public Mark begin() {
+    String text = opened();
+    if (!marked || text.isEmpty()) return null;
+    try {
+      return Mark.parse(text);
+    } catch (RuntimeException e) {
+      throw failed("lasting begin() returned a mark that was never stored there: " + text);
+    }
+  }
+
+  /** What the writer's begin() returns, as text. */
+  private String opened() {
     for (StructField field : shape.type().fields()) {
       if (ArrowUtils.isSupportedByArrow(field.dataType())) continue;
       throw new RefusedException(
@@ -76,13 +87,7 @@ public final class PythonDestination implements Destination {
     begun = true;
     String answer = writer.begin();
     if (answer == null || !answer.startsWith("mark")) throw failed(answer);
-    String text = answer.substring("mark".length()).strip();
-    if (!marked || text.isEmpty()) return null;
-    try {
-      return Mark.parse(text);
-    } catch (RuntimeException e) {
-      throw failed("lasting begin() returned a mark that was never stored there: " + text);
-    }
+    return answer.substring("mark".length()).strip();
   }
 
   @Override
@@ -122,14 +127,14 @@ public final class PythonDestination implements Destination {
   @Override
   public void forget() {
     if (!marked) return;
-    // What it opens in begin() is needed for it; what that finds is not.
-    if (!begun) begin();
+    // It needs what begin() opens, and not the mark, whatever it is.
+    if (!begun) opened();
     check(writer.forget());
   }
 
   @Override
   public void empty() {
-    if (!begun) begin();
+    if (!begun) opened();
     check(writer.clear());
   }
 
