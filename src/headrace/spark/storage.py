@@ -9,12 +9,17 @@ from pyspark.sql import SparkSession
 
 from headrace.spark import jvm
 
+_PART = ".part"
+"""A file of this name is complete, and counts if there is no other."""
+
 
 def read_text(spark: SparkSession, url: str) -> str | None:
     """A small file from wherever checkpoints are kept; None if there is none."""
     system, path = jvm.file(spark, url)
     if not system.exists(path):
-        return None
+        _, path = jvm.file(spark, url + _PART)
+        if not system.exists(path):
+            return None
     try:
         stream = system.open(path)
         try:
@@ -27,14 +32,23 @@ def read_text(spark: SparkSession, url: str) -> str | None:
 
 
 def write_text(spark: SparkSession, url: str, text: str) -> None:
-    """Replaces a small file as a whole."""
+    """Replaces a small file as a whole; at every moment the old one or the new one is there.
+
+    Not every file system can rename over a file.
+    """
     system, path = jvm.file(spark, url)
-    _, part = jvm.file(spark, url + ".part")
-    stream = system.create(part, True)
+    (_, fresh), (_, part) = jvm.file(spark, url + ".new"), jvm.file(spark, url + _PART)
+    stream = system.create(fresh, True)
     stream.write(text.encode())
     stream.close()
-    system.delete(path, False)
-    system.rename(part, path)
+    if system.exists(path):
+        system.delete(part, False)
+        system.rename(fresh, part)
+        system.delete(path, False)
+        system.rename(part, path)
+    else:
+        system.rename(fresh, path)
+        system.delete(part, False)
 
 
 def delete(spark: SparkSession, url: str, *, but: str | None = None) -> None:

@@ -121,7 +121,7 @@ class Kernel:
     def changes(
         self, out: DataFrame, node: Node, type: StructType, opened: Callable[[DataFrame], DataFrame] | None = None
     ) -> Table:
-        """What an operator emitted, as changes again: rows of this type or, with `opened`, pairs from which that derives the rows."""
+        """What an operator emitted, as changes again: rows of this type or, with `opened`, pairs from which rows come."""
         frame = self.rows(out, type, type, pairs=opened is not None).select(
             F.col("before").alias(BEFORE),
             F.col("after").alias(AFTER),
