@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from confluent_kafka import KafkaException, Producer
@@ -69,6 +70,9 @@ def _settle(connection: Connection, app: str, done: Sequence[DeadLetter], again:
             _produce(producer, dead_topic(app), None, each.key, partition=0)
         producer.commit_transaction(_SECONDS)
     except KafkaException as e:
+        with suppress(KafkaException):
+            # Otherwise readers would wait for it until it times out.
+            producer.abort_transaction(_SECONDS)
         raise BrokerError(
             f"the broker did not confirm it: {e.args[0].str()}",
             fix=f"headrace dead list {app} shows what is left: all of them, or none",
