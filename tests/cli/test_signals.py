@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -70,8 +71,12 @@ class Run:
                 continue
         return found
 
-    def spark(self) -> bool:
-        return any("org.apache.spark.deploy.SparkSubmit" in line for line in self.family().values())
+    def spark(self) -> int | None:
+        """Spark's process, if there is one; the scripts and the JVM that launch it carry its name too."""
+        for pid, line in self.family().items():
+            if re.match(r"\S*java .*org\.apache\.spark\.deploy\.SparkSubmit", line) and "launcher.Main" not in line:
+                return pid
+        return None
 
     def ended(self) -> int:
         code = self.process.wait(SECONDS)
@@ -187,7 +192,8 @@ def test_a_run_waits_for_the_spark_of_one_that_was_killed(broker: Any, topic: st
     headrace = ("-m", "headrace", "run", "app.py", "--broker", broker.address, "--until", "now")
     first = start(*headrace)
     first.until(first.spark, "a JVM")
-    (spark,) = [pid for pid, line in first.family().items() if "SparkSubmit" in line]
+    spark = first.spark()
+    assert spark is not None
     os.kill(spark, signal.SIGSTOP)
     first.process.kill()
     first.process.wait(SECONDS)
