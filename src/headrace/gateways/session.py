@@ -105,7 +105,7 @@ class Session:
         self.bytes += size
         self.complete = position is not None
         if position is not None:
-            self.position = position
+            self.position = positions.own(position)
         if (self.records + self.refused) % _SERVE == 0:
             self._producer.poll(0)
 
