@@ -52,8 +52,26 @@ class KafkaInput(Input):
                 )
             for name in self._names() if self.read.by_log else ():
                 topics.require_log_time(self.connection, name)
+            self._require_start(written)
         except TopicError as e:
             raise TopicError(e.message, where=self.read.where, fix=e.fix) from e
+
+    def _require_start(self, written: Collection[str]) -> None:
+        """Offsets that are not there yet will not be there either when Spark looks for them."""
+        places = self.source.start.places if isinstance(self.source.start, Offsets) else ()
+        for topic, partition, offset in places:
+            if topic in written:
+                continue
+            if partition >= (count := topics.require(self.connection, topic)):
+                raise TopicError(
+                    f"start= names partition {partition} of {topic}, which has {count}", fix=f"they are 0 to {count - 1}"
+                )
+            ((_, end),) = topics.offsets(self.connection, [(topic, partition)]).values()
+            if offset > end:
+                raise TopicError(
+                    f"start= names offset {offset} of {topic}, partition {partition}, which ends at {end}",
+                    fix=f'name one up to {end}, or write start="latest"',
+                )
 
     def identities(self) -> Mapping[str, str]:
         return topics.ids(self.connection, self._names())
