@@ -78,6 +78,12 @@ def test_a_first_run_starts_at_a_time_and_later_ones_go_on(project: Any, topic: 
     assert read(project, f"{topic}-out") == [3, 4]
 
 
+def test_a_start_before_1970_is_the_beginning(project: Any, topic: str) -> None:
+    put(project, topic, rows(1, 2))
+    run(copying(hr.sources.kafka(topic, start="1800-01-01"), f"{topic}-out"), project)
+    assert read(project, f"{topic}-out") == [1, 2]
+
+
 def test_a_first_run_starts_at_offsets_and_reads_other_partitions_whole(project: Any, topic: str) -> None:
     topics.create(project.connection, topic, partitions=2)
     producer = project.connection.producer()

@@ -148,7 +148,7 @@ def starting(source: Kafka, partitions: Mapping[str, int]) -> dict[str, str]:
     match source.start:
         case At(time):
             # A partition without a record that new starts at its end.
-            millis = -(-time // 1000)
+            millis = max(-(-time // 1000), 0)
             return {"startingTimestamp": str(millis), "startingOffsetsByTimestampStrategy": "latest"}
         case Offsets(places):
             offsets = {name: dict.fromkeys(map(str, range(count)), _EARLIEST) for name, count in partitions.items()}
@@ -198,7 +198,7 @@ def ending(source: Kafka, partitions: Mapping[str, int]) -> dict[str, str]:
     """Spark's options for the end of a bounded read: `source.start` is where it ends."""
     match source.start:
         case At(time):
-            return {"endingTimestamp": str(-(-time // 1000))}
+            return {"endingTimestamp": str(max(-(-time // 1000), 0))}
         case Offsets(places):
             offsets = {name: dict.fromkeys(map(str, range(count)), _LATEST) for name, count in partitions.items()}
             for topic, partition, offset in places:
