@@ -156,7 +156,6 @@ def test_a_run_that_is_stopped_early_says_one_line_and_leaves_no_spark(
     assert line in last or "stopped" in last
 
 
-@pytest.mark.soak
 def test_a_second_signal_ends_it_at_once_and_leaves_no_spark(broker: Any, topic: str, start: Callable[..., Run]) -> None:
     topics.create(broker.connection, topic)
     run = start("-m", "headrace", "run", "app.py", "--broker", broker.address)

@@ -179,6 +179,11 @@ def test_a_source_that_goes_on_raising_ends_with_its_line_and_position(broker: B
         ([Record({"n": float("nan")}, position=1)], BadYield, "is not JSON"),
         ([Record("a", key=5, position=1)], BadYield, "whose key is of type int"),  # type: ignore[arg-type]
         ([Record("a", headers={"a": 1}, position=1)], BadYield, "the headers"),  # type: ignore[arg-type]
+        ([Record("a", headers={"ab": b"c"}, position=1)], BadYield, "the headers"),  # type: ignore[arg-type]
+        ([Record("a", headers=[("\ud800", b"c")], position=1)], BadYield, "the headers"),
+        ([Record("a", headers=[("a\0b", b"c")], position=1)], BadYield, "the headers"),
+        ([Record("\ud800", position=1)], BadYield, "a record's text that is not Unicode"),
+        ([Record("a", key="\ud800", position=1)], BadYield, "a record's key that is not Unicode"),
         ([Record("a", timestamp=1, position=1)], BadYield, "the log sets those of its topic"),
     ],
 )
@@ -203,6 +208,42 @@ def test_a_source_that_ignores_where_it_stood_is_refused(broker: Broker, topic: 
         assert running.drain(SECONDS)
     assert "position 7 came twice" in failure(broker, topic, read).message
     assert values(broker, topic) == [b"again"]
+
+
+def test_a_source_may_change_its_position_in_place_and_nothing_is_lost(broker: Broker, topic: str) -> None:
+    looked = threading.Event()
+
+    def read(after: Any) -> Iterator[Record | None]:
+        place = after or {"line": 0}
+        while place["line"] < 3:
+            place["line"] += 1
+            if place["line"] == 2 and not looked.is_set():
+                # The first record is committed meanwhile, with the place that it had.
+                until(lambda: running.progress.counters.in_topic == 1)
+                looked.set()
+                raise ConnectionError
+            yield Record(str(place["line"]), position=place)
+
+    with service(broker, f"a-{topic}", read, topic) as running:
+        assert running.drain(SECONDS)
+    assert sorted(values(broker, topic), key=str) == [b"1", b"2", b"3"]
+    stored = positions.read(broker.connection, f"a-{topic}", topic, seconds=30)
+    assert stored is not None
+    assert (stored.position, stored.records) == ({"line": 3}, 3)
+
+
+def test_records_that_never_have_a_position_are_reported_by_the_time_their_transaction_is_over(
+    broker: Broker, topic: str
+) -> None:
+    def read(after: Any) -> Iterator[Record | None]:
+        yield Record("1")
+        while True:
+            yield None
+
+    error = failure(broker, topic, read, limits=Limits(timeout=1.0))
+    assert isinstance(error, SourceFailed)
+    assert "yielded 1 records after its beginning, and for 1 seconds none of them had a position" in str(error)
+    assert values(broker, topic) == []
 
 
 def test_a_second_instance_takes_over_and_the_first_stops_with_an_error(broker: Broker, topic: str) -> None:

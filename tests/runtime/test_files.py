@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -264,6 +265,55 @@ def test_a_file_that_can_not_be_read_stops_the_run_and_names_it(project: Any, to
     put("b.json.gz", gzip.compress(lines(3).encode()))
     with pytest.raises(SourceError, match=r"b\.json\.gz changed after it was read"):
         run(copying(topic), project)
+
+
+def test_a_file_that_is_cut_in_the_middle_stops_the_run_and_names_it(project: Any, topic: str) -> None:
+    whole = gzip.compress(lines(*range(50_000)).encode())
+    put("a.json.gz", whole[: len(whole) // 2])
+    with pytest.raises(SourceError, match=r"the file .*a\.json\.gz can't be read"):
+        run(copying(topic), project)
+    put("a.json.gz", whole)
+    run(copying(topic), project)
+    assert ids(project, topic) == list(range(50_000))
+
+
+def test_names_of_files_may_have_colons(project: Any, topic: str) -> None:
+    put("2026-11-18T10:00:00.json", lines(1) + "{oops\n")
+    put("a:b/c:d.json.gz", gzip.compress(lines(2).encode()))
+    run(copying(topic), project)
+    assert ids(project, topic) == [1, 2]
+    assert set(dead_letters(project, topic)) == {"{oops"}
+
+
+def test_a_file_that_changed_after_a_crash_whose_rows_were_written_is_not_taken_for_read(project: Any, topic: str) -> None:
+    put("a.json", lines(1))
+    run(copying(topic), project)
+    crash(copying(topic))
+    put("a.json", lines(1, 2))
+    with pytest.raises(SourceError, match=r"a\.json changed after its rows were written") as refused:
+        run(copying(topic), project)
+    put("a.json", lines(1))
+    put("b.json", lines(2))
+    touch = (refused.value.fix or "").rpartition(": ")[2]
+    assert touch.startswith("touch -d @")
+    subprocess.run(shlex.split(touch), check=True)
+    run(copying(topic), project)
+    assert ids(project, topic) == [1, 2]
+
+
+def test_a_bad_line_that_is_too_long_for_a_dead_letter_has_one_without_its_bytes(project: Any, topic: str) -> None:
+    put("a.json", b"{" + b"y" * (120 << 20) + b"\n" + lines(1).encode())
+    run(copying(topic), project)
+    assert ids(project, topic) == [1]
+    (dead_letter,) = dead.read(project.connection, f"copy-{topic}")
+    assert (dead_letter.record.value, dead_letter.offset) == (None, 0)
+    assert "not valid JSON" in dead_letter.cause
+
+
+def test_a_url_that_spark_does_not_know_is_refused_at_the_users_line(project: Any, topic: str) -> None:
+    with pytest.raises(SourceError, match=r"nosuch://place/data can't be reached: .*No FileSystem for scheme") as refused:
+        run(copying(topic, "nosuch://place/data"), project)
+    assert refused.value.where is not None
 
 
 def test_a_record_of_a_file_that_ends_the_run_is_named_by_file_and_byte(project: Any, topic: str) -> None:

@@ -78,6 +78,12 @@ def test_a_first_run_starts_at_a_time_and_later_ones_go_on(project: Any, topic: 
     assert read(project, f"{topic}-out") == [3, 4]
 
 
+def test_a_start_before_1970_is_the_beginning(project: Any, topic: str) -> None:
+    put(project, topic, rows(1, 2))
+    run(copying(hr.sources.kafka(topic, start="1800-01-01"), f"{topic}-out"), project)
+    assert read(project, f"{topic}-out") == [1, 2]
+
+
 def test_a_first_run_starts_at_offsets_and_reads_other_partitions_whole(project: Any, topic: str) -> None:
     topics.create(project.connection, topic, partitions=2)
     producer = project.connection.producer()
@@ -86,6 +92,20 @@ def test_a_first_run_starts_at_offsets_and_reads_other_partitions_whole(project:
     producer.flush()
     run(copying(hr.sources.kafka(topic, start={0: 3}), f"{topic}-out"), project)
     assert read(project, f"{topic}-out") == [1, 3, 5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [({7: 0}, "start= names partition 7 of .*, which has 1"), ({0: 3}, "start= names offset 3 of .*, which ends at 2")],
+)
+def test_a_start_that_is_not_there_is_refused_at_the_users_line(
+    project: Any, topic: str, start: dict[int, int], message: str
+) -> None:
+    topics.create(project.connection, topic, partitions=1)
+    put(project, topic, rows(1, 2))
+    with pytest.raises(TopicError, match=message) as refused:
+        run(copying(hr.sources.kafka(topic, start=start), f"{topic}-out"), project)
+    assert refused.value.where is not None
 
 
 def test_headers_are_a_column(project: Any, topic: str) -> None:

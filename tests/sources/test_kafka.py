@@ -61,6 +61,11 @@ REFUSED: dict[str, tuple[Callable[[], object], str, str]] = {
         "with several topics, offsets are per topic",
         '{"trades": {0: 1200}}',
     ),
+    "a pattern with flags": (
+        lambda: hr.sources.kafka(pattern="(?i)trades-.*"),
+        "is not a regular expression: global flags not at the start",
+        'pattern="trades-.*"',
+    ),
     "a start beside a source": (
         lambda: hr.App("a").stream(hr.sources.kafka("t"), schema=SCHEMA, start="latest"),
         "start= is an option of the source",

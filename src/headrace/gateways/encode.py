@@ -23,7 +23,7 @@ def value(given: object) -> bytes | None:
     if given is None or type(given) is bytes:
         return given
     if isinstance(given, str):
-        return _utf8(given, "value")
+        return _utf8(given, "a record's text")
     if isinstance(given, dict):
         try:
             return _JSON(given).encode()
@@ -40,7 +40,7 @@ def key(given: object) -> bytes | None:
     if given is None or type(given) is bytes:
         return given
     if isinstance(given, str):
-        return _utf8(given, "key")
+        return _utf8(given, "a record's key")
     raise BadYield(f"the source yielded a record whose key is of type {type(given).__name__}", fix="yield bytes, str or None")
 
 
@@ -64,7 +64,7 @@ def millis(given: object) -> int:
 
 def headers(given: Any) -> list[tuple[str, bytes | None]]:
     try:
-        return [(_text(name), None if content is None else _bytes(content)) for name, content in given]
+        return [(_text(name), None if content is None else _bytes(content)) for name, content in map(_pair, given)]
     except (TypeError, ValueError) as e:
         raise BadYield(f"the source yielded the headers {given!r}", fix='write pairs: headers=[("name", b"value")]') from e
 
@@ -89,12 +89,23 @@ def _utf8(text: str, what: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as e:
-        raise BadYield(f"the source yielded a {what} that is no text: {e}", fix="yield the bytes themselves") from e
+        raise BadYield(f"the source yielded {what} that is not Unicode: {e}", fix="yield bytes") from e
+
+
+def _pair(given: Any) -> Any:
+    """Not a text, whose letters would be taken for a name and a content: a dict of headers yields such."""
+    if isinstance(given, str):
+        raise TypeError(given)
+    return given
 
 
 def _text(name: object) -> str:
     if not isinstance(name, str):
         raise TypeError(name)
+    # The producer takes it for UTF-8 that ends at the first NUL.
+    if "\0" in name:
+        raise ValueError(name)
+    name.encode()
     return name
 
 

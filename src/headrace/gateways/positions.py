@@ -6,6 +6,7 @@ import json
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -143,6 +144,16 @@ def moved(position: Any, last: Any) -> str | None:
     if isinstance(position, _NUMBERS) and isinstance(last, _NUMBERS) and position < last:
         return f"position {position!r} came after {last!r}: a position that is a number must grow"
     return None
+
+
+def own(position: Any) -> Any:
+    """One that a source does not change any more: it may keep its place in a dict, and yield that each time."""
+    if not isinstance(position, (dict, list)):
+        return position
+    try:
+        return deepcopy(cast(Any, position))
+    except Exception as e:
+        raise BadPosition(f"the position {position!r} can't be stored as JSON: {e}", fix=_FIX) from e
 
 
 _FIX = "use text, bytes, a number, or a list or dict of JSON values"

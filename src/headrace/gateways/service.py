@@ -151,7 +151,8 @@ class Service:
         except HeadraceError as e:
             self._end(e)
         except BaseException as e:
-            self._end(RunError(f"the source {self._feed.name!r} ended: {type(e).__name__}: {e}", where=self._feed.where))
+            where = _raised(e, self._feed.reader) or self._feed.where
+            self._end(RunError(f"the source {self._feed.name!r} ended: {type(e).__name__}: {e}", where=where))
         finally:
             self._stop.set()
             self._begun.set()
@@ -168,7 +169,7 @@ class Service:
             if session.stored.position is not None:
                 self._say(f"source {self._feed.name!r} resumes after {session.stored.position!r}")
             try:
-                records = iter(self._feed.reader.read(session.stored.position))
+                records = iter(self._feed.reader.read(positions.own(session.stored.position)))
             except Exception as e:
                 raise self._users(e, session) from e
             self._pump(session, records)
@@ -195,6 +196,8 @@ class Service:
                 raise self._users(e, session) from e
             if stopped():
                 break
+            if not session.complete and time.monotonic() - session.began > self._limits.timeout:
+                raise self._unfinished(session, records)
             if item is None:
                 self._nothing(session)
                 continue
@@ -283,7 +286,7 @@ class Service:
             rate, self._looked, self._seen = (self._committed - self._seen) / (now - self._looked), now, self._committed
         if look or last:
             with suppress(Exception):
-                lag = None if position is None else self._feed.reader.lag(position)
+                lag = None if position is None else self._feed.reader.lag(positions.own(position))
         self.progress = Progress(shown.name, shown.topic, counters, position, lag, rate)
         if now - self._reported >= _REPORT and rate:
             self._reported = now
@@ -323,6 +326,16 @@ class Service:
             f"the source {self._feed.name!r} raised {type(error).__name__} {after}: {error}",
             where=where,
             fix="correct it and start again; nothing is lost: it resumes after the last position stored in the topic",
+        )
+
+    def _unfinished(self, session: Session, records: Iterator[object]) -> SourceFailed:
+        """The broker has ended the transaction, or is about to."""
+        after = "its beginning" if session.position is None else f"position {session.position!r}"
+        return SourceFailed(
+            f"the source {self._feed.name!r} yielded {session.records + session.refused:,} records after {after}, and for "
+            f"{self._limits.timeout:g} seconds none of them had a position, so none is in the topic",
+            where=_line(records) or self._feed.where,
+            fix="yield positions: records up to one with a position are written together",
         )
 
     def _as_run_error(self, error: Exception) -> RunError:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,8 +103,7 @@ class Session:
         self.bytes += size
         self.complete = position is not None
         if position is not None:
-            # The reader may go on with the same list; what is stored is the position as it was yielded.
-            self.position = deepcopy(position) if isinstance(position, list | dict) else position
+            self.position = positions.own(position)
         if (self.records + self.refused) % _SERVE == 0:
             self._producer.poll(0)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import math
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from headrace.runtime.run import Summary
 
 _EXIT_SECONDS = 30.0
+_TICK = 0.1
 _lock = threading.Lock()
 _runs: dict[tuple[str, str], Run] = {}
 
@@ -80,7 +83,7 @@ class Run:
                 f"wait() was called in a listener of {self._app!r}: the run can't end before the listener returns",
                 fix="call stop() in a listener, and wait() in the program",
             )
-        if not self._ended.wait(timeout):
+        if not self._over(timeout):
             raise TimeoutError(f"the application {self._app!r} is still running after {timeout:g} seconds")
         if self._failure is not None:
             raise self._failure
@@ -94,12 +97,20 @@ class Run:
         self.stop()
         if self._listeners.inside:
             return
-        self._ended.wait()
+        self._over(None)
         if kind is None:
             self.wait()
 
     def __repr__(self) -> str:
         return f"<Run of {self._app}: {'running' if self.running else 'failed' if self._failure else 'stopped'}>"
+
+    def _over(self, timeout: float | None) -> bool:
+        """Waits for the end, in short pieces: a signal that another thread takes does not wake this one to handle it."""
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        while not self._ended.wait(max(min(_TICK, end - time.monotonic()), 0)):
+            if time.monotonic() >= end:
+                return False
+        return True
 
     def _begin(self, body: Callable[[], Stopped], close: Callable[[], None]) -> None:
         with _lock:

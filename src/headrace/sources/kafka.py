@@ -151,6 +151,8 @@ def kafka(
 def _pattern(pattern: object, where: Where) -> None:
     try:
         re.compile(pattern if isinstance(pattern, str) else "(")
+        # Flags such as (?i) can't stand inside of another expression.
+        re.compile(f"(?:{pattern})")
     except re.error as e:
         raise PlanError(
             f"{pattern!r} is not a regular expression: {e}", where=where, fix='write for example pattern="trades-.*"'

@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from headrace.spark.jvm.failures import Stopped, failure_of
 from headrace.spark.jvm.session import java
 
 
 def folder_uri(spark: SparkSession, folder: str) -> str | None:
-    """Under which name Spark has it; None if it is not there."""
-    return java(spark).headrace.kernel.file.Folder.uri(spark._jsparkSession, folder)  # pyright: ignore
+    """Under which name Spark has it; None if it is not there. Raises Stopped if Spark can't say."""
+    try:
+        return java(spark).headrace.kernel.file.Folder.uri(spark._jsparkSession, folder)  # pyright: ignore
+    except Py4JJavaError as e:
+        raise Stopped(failure_of(e.java_exception)) from e
 
 
-def folder_problem(spark: SparkSession, folder: str, checkpoint: str, replaced: Mapping[str, int]) -> tuple[str, str] | None:
-    """What became of a file that a query has read or is about to: "changed" or "vanished", and which."""
+def folder_problem(spark: SparkSession, folder: str, checkpoint: str, replaced: Mapping[str, int]) -> tuple[str, ...] | None:
+    """What became of a file that a query has read or is about to: "changed", "written" or "vanished", and which; after
+    "written", the time it had."""
     times = {file: str(time) for file, time in replaced.items()}
     found = java(spark).headrace.kernel.file.Folder.problem(spark._jsparkSession, folder, checkpoint, times)  # pyright: ignore
-    return None if found is None else (str(found[0]), str(found[1]))
+    return None if found is None else tuple(str(each) for each in found)  # pyright: ignore
 
 
 def replaced_files(spark: SparkSession, folder: str, checkpoint: str) -> dict[str, int]:

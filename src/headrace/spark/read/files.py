@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -48,8 +49,7 @@ class FilesInput(Input):
 
     def check(self, spark: SparkSession, checkpoint: str, *, first: bool) -> Sequence[str]:
         folder, names = self.source.folder, self.source.names
-        if jvm.folder_uri(spark, folder) is None:
-            raise self._missing()
+        self._require(spark)
         match jvm.folder_problem(spark, folder, checkpoint, _accepted(spark, folder, checkpoint, first=first)):
             case ("changed", file):
                 raise SourceError(
@@ -57,13 +57,20 @@ class FilesInput(Input):
                     where=self.read.where,
                     fix="put the new rows into a new file, and remove this one",
                 )
-            case (_, file):
+            case ("written", file, time):
+                raise SourceError(
+                    f"the file {file} changed after its rows were written, and before their batch was noted as done",
+                    where=self.read.where,
+                    fix="bring it back as it was, and put new rows into a new file; then, so that it has its time again: "
+                    f"touch -d @{int(time) / 1000:.3f} {shlex.quote(file.removeprefix('file:'))}",
+                )
+            case (_, file, *_):
                 raise SourceError(
                     f"the file {file} vanished before it was read",
                     where=self.read.where,
                     fix="put it back; a file may be removed once its batch is committed",
                 )
-            case None:
+            case _:
                 pass
         if not first or (there := jvm.folder_names(spark, folder, names or "*")) is None:
             return ()
@@ -90,8 +97,7 @@ class FilesInput(Input):
         return records.withColumn("value", value)
 
     def records(self, spark: SparkSession, *, realtime: bool = False) -> DataFrame:
-        if jvm.folder_uri(spark, self.source.folder) is None:
-            raise self._missing()
+        self._require(spark)
         names, text = [name for name, _ in self.read.fields], StringType()
         reader = spark.readStream.options(
             # Names of folders such as day=1 are not read as columns.
@@ -118,6 +124,18 @@ class FilesInput(Input):
             case _:
                 rows = reader.schema(f"_raw binary, {_PLACE}").load(self.source.folder)
                 return _records(rows, F.col("_raw"), F.col("_offset"))
+
+    def _require(self, spark: SparkSession) -> None:
+        try:
+            there = jvm.folder_uri(spark, self.source.folder)
+        except jvm.Stopped as e:
+            raise SourceError(
+                f"{self.source.folder} can't be reached: {e}",
+                where=self.read.where,
+                fix="name a path of this machine, or a URL that Spark supports",
+            ) from e
+        if there is None:
+            raise self._missing()
 
     def _missing(self) -> SourceError:
         return SourceError(

@@ -46,6 +46,24 @@ class KafkaInput(Input):
             self._require(written)
             for name in self._names() if self.read.by_log else ():
                 topics.require_log_time(self.connection, name)
+            self._require_start(written)
+
+    def _require_start(self, written: Collection[str]) -> None:
+        """Offsets that are not there yet will not be there either when Spark looks for them."""
+        places = self.source.start.places if isinstance(self.source.start, Offsets) else ()
+        for topic, partition, offset in places:
+            if topic in written:
+                continue
+            if partition >= (count := topics.require(self.connection, topic)):
+                raise TopicError(
+                    f"start= names partition {partition} of {topic}, which has {count}", fix=f"they are 0 to {count - 1}"
+                )
+            ((_, end),) = topics.offsets(self.connection, [(topic, partition)]).values()
+            if offset > end:
+                raise TopicError(
+                    f"start= names offset {offset} of {topic}, partition {partition}, which ends at {end}",
+                    fix=f'name one up to {end}, or write start="latest"',
+                )
 
     def identities(self) -> Mapping[str, str]:
         return topics.ids(self.connection, self._names())
@@ -145,7 +163,7 @@ def starting(source: Kafka, partitions: Mapping[str, int]) -> dict[str, str]:
     match source.start:
         case At(time):
             # A partition without a record that new starts at its end.
-            millis = -(-time // 1000)
+            millis = max(-(-time // 1000), 0)
             return {"startingTimestamp": str(millis), "startingOffsetsByTimestampStrategy": "latest"}
         case Offsets(places):
             return {"startingOffsets": _offsets(places, partitions, _EARLIEST)}
@@ -203,7 +221,7 @@ def ending(source: Kafka, partitions: Mapping[str, int]) -> dict[str, str]:
     """Spark's options for the end of a bounded read: `source.start` is where it ends."""
     match source.start:
         case At(time):
-            return {"endingTimestamp": str(-(-time // 1000))}
+            return {"endingTimestamp": str(max(-(-time // 1000), 0))}
         case Offsets(places):
             return {"endingOffsets": _offsets(places, partitions, _LATEST)}
         case _:

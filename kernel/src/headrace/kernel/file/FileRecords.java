@@ -27,6 +27,9 @@ import org.apache.spark.sql.SparkSession;
 public final class FileRecords {
   private static final Map<String, Map<String, String>> OPTIONS = new ConcurrentHashMap<>();
 
+  /** The topic of dead letters takes no more. */
+  private static final int LONGEST = 96 << 20;
+
   private FileRecords() {}
 
   /** How files with such URIs are read: {@code format}, and what it needs. */
@@ -40,8 +43,8 @@ public final class FileRecords {
   }
 
   /**
-   * The bytes of a file's records, of Parquet as JSON; a deleted file has none: then the dead
-   * letter is the place and the cause.
+   * The bytes of a file's records, of Parquet as JSON; one of a deleted file has none, and neither
+   * has one that is too long: then the dead letter is the place and the cause.
    */
   public static Map<Long, byte[]> fetch(String file, Collection<Long> offsets) {
     Map<Long, byte[]> found = new HashMap<>();
@@ -91,11 +94,11 @@ public final class FileRecords {
     try (RecordFiles.Opened opened = RecordFiles.open(new Path(URI.create(file)), hadoop)) {
       for (long offset : new TreeSet<>(offsets)) {
         Bytes bytes = opened.at(offset);
-        found.put(
-            offset,
+        byte[] record =
             csv
                 ? CsvFiles.record(bytes, options.get("delimiter").charAt(0))
-                : LineFiles.record(bytes));
+                : LineFiles.record(bytes);
+        if (record == null || record.length <= LONGEST) found.put(offset, record);
       }
     }
   }

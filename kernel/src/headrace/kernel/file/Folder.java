@@ -40,8 +40,9 @@ public final class Folder {
   }
 
   /**
-   * What is wrong, and with which file: {@code changed} after it was read, or {@code vanished}
-   * before; null if nothing is.
+   * What is wrong, and with which file: {@code changed} after it was read, {@code written} if it
+   * changed when its rows were written and the batch was not yet noted as done, or {@code vanished}
+   * before it was read; null if nothing is. After {@code written} comes the time it had.
    *
    * <pre>
    * for each source of the query that is files:
@@ -49,6 +50,7 @@ public final class Folder {
    *     if its batch is committed and the file of its name now has another time: changed,
    *       unless it was replaced before it was read
    *     if its batch is not committed and the file does not exist: vanished
+   *     if its batch is not committed, but confirmed, and the file has another time: written
    * </pre>
    */
   public static String[] problem(
@@ -61,6 +63,8 @@ public final class Folder {
           return new String[] {"changed", seen.file};
       } else if (seen.now == null) {
         return new String[] {"vanished", seen.file};
+      } else if (seen.written && seen.now != seen.planned) {
+        return new String[] {"written", seen.file, Long.toString(seen.planned)};
       }
     }
     return null;
@@ -71,14 +75,17 @@ public final class Folder {
       throws IOException {
     Map<String, Long> found = new HashMap<>();
     for (Seen seen : seen(session, folder, checkpoint)) {
-      if (!seen.committed && seen.now != null && seen.now != seen.planned)
+      if (!seen.committed && !seen.written && seen.now != null && seen.now != seen.planned)
         found.put(seen.file, seen.now);
     }
     return found;
   }
 
-  /** A file of a batch, with its time as it was then and as it is now. */
-  private record Seen(String file, boolean committed, long planned, Long now) {}
+  /**
+   * A file of a batch, with its time as it was then and as it is now; {@code written} if all
+   * destinations have its rows.
+   */
+  private record Seen(String file, boolean committed, boolean written, long planned, Long now) {}
 
   private static List<Seen> seen(SparkSession session, String folder, String checkpoint)
       throws IOException {
@@ -88,6 +95,7 @@ public final class Folder {
     Map<Path, Long> there = null;
     List<Seen> found = new ArrayList<>();
     long[] committed = committed(session, checkpoint);
+    boolean written = written(session, checkpoint);
     for (int i = 0; i < committed.length; i++) {
       if (committed[i] < -1) continue;
       FileStreamSourceLog log =
@@ -101,6 +109,7 @@ public final class Folder {
             new Seen(
                 file.toString(),
                 entry.batchId() <= committed[i],
+                written,
                 entry.timestamp(),
                 there.get(file)));
       }
@@ -147,6 +156,15 @@ public final class Folder {
     for (int i = 0; i < last.length; i++)
       if (last[i] >= -1) last[i] = i < before.length ? Math.max(before[i], -1) : -1;
     return last;
+  }
+
+  /** Whether the destinations have confirmed the batch planned last. */
+  private static boolean written(SparkSession session, String checkpoint) throws IOException {
+    Option<Object> planned =
+        new OffsetSeqLog(session, checkpoint + "/offsets", false).getLatestBatchId();
+    if (planned.isEmpty()) return false;
+    Path confirmed = new Path(checkpoint, "confirmed/" + planned.get());
+    return confirmed.getFileSystem(session.sparkContext().hadoopConfiguration()).exists(confirmed);
   }
 
   private static long[] entries(Option<OffsetSeqBase> offsets) {

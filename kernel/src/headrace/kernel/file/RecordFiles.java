@@ -6,8 +6,10 @@ import java.io.InputStream;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.ChecksumFileSystem;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.io.compress.CompressionCodec;
 import org.apache.hadoop.io.compress.CompressionCodecFactory;
@@ -17,6 +19,7 @@ import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.errors.QueryExecutionErrors;
 import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
@@ -98,13 +101,21 @@ public abstract class RecordFiles implements FileFormat, Serializable {
   }
 
   static Opened open(Path path, Configuration configuration) throws IOException {
-    FSDataInputStream plain = path.getFileSystem(configuration).open(path);
+    FSDataInputStream plain = files(path, configuration).open(path);
     try {
       return new Opened(plain, unpacked(plain, path, configuration));
     } catch (IOException | RuntimeException e) {
       plain.close();
       throw e;
     }
+  }
+
+  /** Hadoop can't name the checksums of a file with a colon: it takes the name for a URI. */
+  private static FileSystem files(Path path, Configuration configuration) throws IOException {
+    FileSystem files = path.getFileSystem(configuration);
+    return files instanceof ChecksumFileSystem checked && path.getName().indexOf(':') >= 0
+        ? checked.getRawFileSystem()
+        : files;
   }
 
   private static InputStream unpacked(InputStream plain, Path path, Configuration configuration)
@@ -179,7 +190,8 @@ public abstract class RecordFiles implements FileFormat, Serializable {
                 opened.from(file.start()),
                 whole ? Long.MAX_VALUE : file.start() + file.length(),
                 columns,
-                options));
+                options),
+            file);
       } catch (IOException e) {
         throw new UncheckedIOException(e);
       }
@@ -200,12 +212,20 @@ public abstract class RecordFiles implements FileFormat, Serializable {
     }
   }
 
+  /** Spark declares none of the exceptions that it throws. */
+  @SuppressWarnings("unchecked")
+  private static <E extends Throwable> RuntimeException unreadable(Throwable e) throws E {
+    throw (E) e;
+  }
+
   private static final class Rows extends AbstractIterator<InternalRow> {
     private final Records records;
+    private final PartitionedFile file;
     private Object[] next;
 
-    private Rows(Records records) throws IOException {
+    private Rows(Records records, PartitionedFile file) throws IOException {
       this.records = records;
+      this.file = file;
       this.next = records.next();
     }
 
@@ -220,7 +240,9 @@ public abstract class RecordFiles implements FileFormat, Serializable {
       try {
         next = records.next();
       } catch (IOException e) {
-        throw new UncheckedIOException(e);
+        // Spark itself names the file only if its beginning can't be read.
+        throw RecordFiles.<RuntimeException>unreadable(
+            QueryExecutionErrors.cannotReadFilesError(e, file.urlEncodedPath()));
       }
       return row;
     }
