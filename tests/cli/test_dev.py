@@ -80,7 +80,7 @@ def test_results_follow_every_save_and_mistakes_are_shown_where_they_are(
 ) -> None:
     file, out = tmp_path / "app.py", f"{topic}-out"
     text = file.read_text()
-    assert dev.says(f"{out}: ").endswith('{"symbol": "A", "price": 2, "value": 20}')
+    assert dev.says(f"{out}: ").endswith('{"symbol":"A","price":2,"value":20}')
 
     send.send(broker.connection, topic, send.rows([{"symbol": "B", "price": 3}]))
     assert dev.says(f"{out}: ").endswith('"value": 30}')
@@ -88,7 +88,7 @@ def test_results_follow_every_save_and_mistakes_are_shown_where_they_are(
     saved = time.monotonic()
     file.write_text(text.replace("price > 1", "price > 2"))
     dev.says("saved: restarting")
-    assert dev.says(f"{out}: ").endswith('{"symbol": "B", "price": 3, "value": 30}')
+    assert dev.says(f"{out}: ").endswith('{"symbol":"B","price":3,"value":30}')
     print(f"from the save to the result: {time.monotonic() - saved:.1f} s")
 
     (tmp_path / "rates.py").write_text("RATE = 20\n")

@@ -106,5 +106,5 @@ def test_a_position_is_the_one_that_was_yielded_whatever_the_reader_does_with_it
 
 @pytest.mark.parametrize("record", [Record("\ud800", position=1), Record("a", key="\ud800", position=1)])
 def test_text_that_is_not_unicode_is_a_bad_record_of_the_source(opened: Callable[[], Session], record: Record) -> None:
-    with pytest.raises(BadYield, match="that is no text"):
+    with pytest.raises(BadYield, match="that is not Unicode"):
         opened().add(record)

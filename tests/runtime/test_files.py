@@ -121,7 +121,7 @@ def test_malformed_csv_rows_are_dead_letters_that_say_why(project: Any, topic: s
     rows = {row["id"]: (row["name"], row["price"]) for row in rows_of(project, topic)}
     assert rows == {1: ("a;b", 2.0), 5: (None, None)}
     assert dead_letters(project, topic) == {
-        "x;b;1": "field id: 'x' is not a int",
+        "x;b;1": "field id: 'x' is not an int",
         "3;c": "2 cells, and the header has 3",
         '4;"d" e;1': "text after a closing quote",
     }
@@ -190,6 +190,19 @@ def test_a_folder_that_is_not_there_is_refused_at_the_users_line(project: Any, t
         run(copying(topic, "nowhere"), project)
     assert refused.value.where is not None
     assert "mkdir -p" in (refused.value.fix or "")
+
+
+def test_a_link_in_a_folder_to_the_folder_itself_is_refused_and_another_is_followed(project: Any, topic: str) -> None:
+    put("a.json", lines(1))
+    os.makedirs("elsewhere")
+    Path("elsewhere/b.json").write_text(lines(2))
+    os.symlink("../elsewhere", "data/more")
+    run(copying(topic), project)
+    assert ids(project, topic) == [1, 2]
+    os.symlink(".", "data/loop")
+    with pytest.raises(SourceError, match=r"data/loop is a link to a folder that it is in") as refused:
+        run(copying(topic), project)
+    assert refused.value.fix == f"remove the link: rm {Path('data/loop').absolute()}"
 
 
 def test_a_file_that_vanishes_before_it_was_read_is_missed_by_nobody(project: Any, topic: str) -> None:

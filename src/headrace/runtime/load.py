@@ -18,10 +18,10 @@ def load(target: str) -> App:
     path, _, name = target.partition(":")
     file = Path(path)
     if not file.is_file():
-        raise ConfigError(f"there is no file {path}", fix="headrace run FILE.py; headrace new NAME starts a project")
+        raise ConfigError(f"there is no file {path}", fix="name the file of an application; headrace new NAME starts a project")
     spec = importlib.util.spec_from_file_location(APP_MODULE, file.resolve())
     if spec is None or spec.loader is None:
-        raise ConfigError(f"{path} is not a Python file", fix="headrace run FILE.py")
+        raise ConfigError(f"{path} is not a Python file", fix="name the file of an application, FILE.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[APP_MODULE] = module
     # What stands beside the file can be imported, here and by Python workers.

@@ -10,6 +10,7 @@ from typing import Any
 from headrace.errors import PlanError
 from headrace.plan.callsite import call_site
 from headrace.plan.sql import schema
+from headrace.plan.sql.types import article
 
 _DAY = "2024-01-01"
 _RULE = re.compile(r"^[\s|+:-]*-[\s|+:-]*$")
@@ -57,7 +58,7 @@ def _typed(name: str, text: str, kind: str) -> Any:
     try:
         return _cell(text, kind)
     except ValueError as e:
-        raise PlanError(f"{text!r} in the column {name!r} is not a {kind}", where=call_site().where) from e
+        raise PlanError(f"{text!r} in the column {name!r} is not {article(kind)} {kind}", where=call_site().where) from e
 
 
 def _cell(text: str, kind: str) -> Any:

@@ -211,3 +211,8 @@ def spark_fields(schema: Any) -> tuple[tuple[str, str], ...]:
 
 def _null(part: Any) -> str:
     return "" if part.nullable else NOT_NULL
+
+
+def article(kind: str) -> str:
+    """Before the name of a type: an int, a double."""
+    return "an" if kind[:1] in "aeiou" else "a"

@@ -34,8 +34,9 @@ def preview(app: str, node: Node, where: Where, records: int, flags: Mapping[str
         found: Any = _ARROW.concat_tables(sample.rows(spec))
         dead = [record for each in specs for record in sample.dead(each)]
     if dead:
+        # The user's line: stream.preview(), app._preview(), here.
         first = f"{dead[0].id}: {dead[0].cause}"
-        warnings.warn(f"{len(dead):,} records can't be used and are left out; the first is {first}\n  at {where}", stacklevel=2)
+        warnings.warn(f"{len(dead):,} records can't be used and are left out; the first is {first}\n  at {where}", stacklevel=4)
     return frames.to_pandas(_newest(found, node) if node.kind == "table" else found)
 
 

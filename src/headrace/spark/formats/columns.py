@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from headrace.plan.sql.types import article
 from headrace.spark.columns import path
 from headrace.spark.formats.codec import BAD, Codec, refusal
 
@@ -49,7 +50,7 @@ class CsvCodec(ColumnsCodec):
 
     def _causes(self, field: StructField) -> list[Column]:
         text, kind = F.col(path("value", field.name)), field.dataType.simpleString()
-        said = (F.lit(f"field {field.name}: '"), F.substring(text, 1, 100), F.lit(f"' is not a {kind}"))
+        said = (F.lit(f"field {field.name}: '"), F.substring(text, 1, 100), F.lit(f"' is not {article(kind)} {kind}"))
         wrong = text.isNotNull() & self._cell(field).isNull()
         utf8 = F.when(~F.is_valid_utf8(text), F.lit(f"field {field.name}: invalid UTF-8"))
         return [F.when(wrong, reduce(F.concat, said)), *([utf8] if kind == "string" else []), *super()._causes(field)]

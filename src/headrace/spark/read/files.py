@@ -44,8 +44,16 @@ class FilesInput(Input):
 
     def prepare(self, written: Collection[str]) -> None:
         # A path of this machine needs no Spark.
-        if "://" not in self.source.folder and not os.path.exists(self.source.folder):
+        if "://" in self.source.folder:
+            return
+        if not os.path.exists(self.source.folder):
             raise self._missing()
+        if (link := _loop(self.source.folder)) is not None:
+            raise SourceError(
+                f"{link} is a link to a folder that it is in: every file below would be read again and again",
+                where=self.read.where,
+                fix=f"remove the link: rm {shlex.quote(link)}",
+            )
 
     def check(self, spark: SparkSession, checkpoint: str, *, first: bool) -> Sequence[str]:
         folder, names = self.source.folder, self.source.names
@@ -149,6 +157,16 @@ def _parsed(value: Column, fields: str) -> tuple[Column, Column]:
     """The columns of a JSON object, and why there are none."""
     row = F.from_json(value.cast("string"), f"{fields}, {BAD} string", {"columnNameOfCorruptRecord": BAD})
     return row, F.when(row.isNull() | row.getField(BAD).isNotNull(), F.lit("not a row of columns")).cast("string")
+
+
+def _loop(folder: str) -> str | None:
+    """A link in the folder to one of its own parents; None if there is none."""
+    for place, folders, _ in os.walk(folder):
+        real = os.path.realpath(place)
+        for path in (os.path.join(place, name) for name in folders):
+            if os.path.islink(path) and os.path.commonpath([real, target := os.path.realpath(path)]) == target:
+                return path
+    return None
 
 
 def _accepted(spark: SparkSession, folder: str, checkpoint: str, *, first: bool) -> dict[str, int]:
