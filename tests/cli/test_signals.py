@@ -212,7 +212,7 @@ def test_the_broker_of_a_running_application_is_stopped_by_force_only(
     try:
         topics.create(config.connection(embedded.up(config)), topic)
         run = start("-m", "headrace", "run", "app.py")
-        run.until(lambda: "1 query, broker" in run.said(), "the run")
+        run.until(lambda: "batch 0" in run.said(), "the run")
         down = start("-m", "headrace", "down")
         assert down.process.wait(SECONDS) == 1
         assert f"'app-{topic}' (process {run.process.pid}) is using the embedded broker" in down.said()

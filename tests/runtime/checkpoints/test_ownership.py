@@ -53,8 +53,7 @@ def test_a_lease_is_held_by_one_and_goes_to_the_next_when_it_is_given_back(
         lease.check()
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.soak)])
 def test_a_lease_of_a_run_that_was_killed_or_froze_goes_to_the_next(
     broker: Any, topic: str, holder: subprocess.Popen[str], how: signal.Signals
 ) -> None:

@@ -123,7 +123,8 @@ class Lease:
             group = admin.describe_consumer_groups([self._group], request_timeout=_LEASE_SECONDS)[self._group].result()
         except KafkaException:
             return set()
-        if group.state.name != "STABLE":
+        # Before we are in it, the group may still show one that is dead: our joining makes the broker ask all others.
+        if group.state.name != "STABLE" or all(member.client_id != self._name for member in group.members):
             return set()
         return {member.client_id for member in group.members if member.assignment and member.assignment.topic_partitions}
 
