@@ -31,6 +31,7 @@ COMMANDS = {
     "topics": "list, create, describe or delete topics",
     "send": "send lines to a topic",
     "peek": "show the records of a topic",
+    "serve": "serve a topic as a view: look up rows, follow changes",
     "effects": "list and settle e-mails, webhook calls and calls of functions",
     "dead": "records that could not be used: list, show, replay, drop",
     "repair": "resume a query whose checkpoint and destinations don't match",

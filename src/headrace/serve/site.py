@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headrace.broker.client import Connection
 from headrace.serve.store import Reader
 
 
@@ -19,20 +17,7 @@ class Settings:
     port: int = 7070
     folder: Path
     """Where the views are kept, and the token."""
-    tokens: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """By token, its role: "read", "operate", or one that views are limited to."""
-    origins: tuple[str, ...] = ()
-    """The origins whose pages may call the server (CORS)."""
-    certificate: Path | None = None
-    private_key: Path | None = None
-    slow: str = "disconnect"
-    """What happens to a follower that does not keep up, unless it chooses itself: "disconnect" or "conflate"."""
-    query_seconds: float = 10.0
-    query_rows: int = 100_000
-    query_memory: str = "512MB"
-    body_bytes: int = 1 << 20
-    state: Path | None = None
-    """The applications' state folder, if it is on this machine: there are the outboxes."""
+    token: str = field(repr=False)
 
 
 class Commits:
@@ -54,7 +39,7 @@ class Commits:
             if not each.done():
                 each.set_result(None)
 
-    async def after(self, number: int, timeout: float | None = None) -> int:
+    async def after(self, number: int, timeout: float) -> int:
         """Waits until there is a commit after that number, or until `timeout` seconds are over; the number now."""
         if self.number == number:
             future = asyncio.get_running_loop().create_future()
@@ -72,7 +57,6 @@ class Commits:
 @dataclass(slots=True)
 class Site:
     settings: Settings
-    reader: Reader
-    connection: Connection | None = None
-    """To the broker, for what operators do; None if there is none (tests of lookups)."""
     commits: Commits = field(default_factory=Commits)
+    reader: Reader | None = None
+    """None until the follower has opened the store."""

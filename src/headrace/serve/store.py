@@ -397,6 +397,14 @@ class Reader:
 
     def __init__(self, folder: Path) -> None:
         self._file = _File(folder, write=False)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Gets to know views that have been declared since; not while there is a snapshot."""
+        with self._file.env.begin() as txn:
+            names = list(_views(txn, self._file.meta))
+        for name in names:
+            self._file.tables(name)
 
     @staticmethod
     def beside(writer: Writer) -> Reader:
@@ -437,17 +445,17 @@ class Snapshot:
         return self._txn.get(_name("state", view), db=self._file.meta) or State().json()
 
     def count(self, view: str) -> int:
-        return int(self._txn.stat(self._file.tables(view, self._txn).rows)["entries"])
+        return int(self._txn.stat(self._file.tables(view).rows)["entries"])
 
     def get(self, view: str, key: bytes) -> Row | None:
-        stored = self._txn.get(key, db=self._file.tables(view, self._txn).rows)
+        stored = self._txn.get(key, db=self._file.tables(view).rows)
         return None if stored is None else _row(stored)
 
     def rows(
         self, view: str, start: bytes = b"", stop: bytes | None = None, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, Row]]:
         """From `start` on, to before `stop`; backwards, the same rows from the last one on."""
-        cursor = self._txn.cursor(db=self._file.tables(view, self._txn).rows)
+        cursor = self._txn.cursor(db=self._file.tables(view).rows)
         if not reverse:
             found = cursor.set_range(start) if start else cursor.first()
             while found and (stop is None or cursor.key() < stop):
@@ -460,7 +468,7 @@ class Snapshot:
             found = cursor.prev()
 
     def commit(self, view: str, number: int) -> Commit | None:
-        text = self._txn.get(_COMMIT.pack(number), db=self._file.tables(view, self._txn).commits)
+        text = self._txn.get(_COMMIT.pack(number), db=self._file.tables(view).commits)
         return None if text is None else _commit(text)
 
     def as_of(self, view: str, time: int) -> int:
@@ -477,7 +485,7 @@ class Snapshot:
 
     def get_at(self, view: str, key: bytes, commit: int) -> Row | None:
         """The row as it was after that commit; the view must have history."""
-        cursor = self._txn.cursor(db=self._file.tables(view, self._txn).undo)
+        cursor = self._txn.cursor(db=self._file.tables(view).undo)
         if cursor.set_range(key + _COMMIT.pack(commit + 1)) and cursor.key()[:-8] == key:
             return _row(cursor.value()) if cursor.value() else None
         return self.get(view, key)
@@ -500,7 +508,7 @@ class Snapshot:
             past = next(then, None)
 
     def _undone(self, view: str, commit: int, start: bytes, stop: bytes | None) -> Iterator[tuple[bytes, Row | None]]:
-        cursor = self._txn.cursor(db=self._file.tables(view, self._txn).undo)
+        cursor = self._txn.cursor(db=self._file.tables(view).undo)
         found, last = cursor.set_range(start) if start else cursor.first(), None
         while found:
             key, number = cursor.key()[:-8], _COMMIT.unpack(cursor.key()[-8:])[0]
@@ -539,7 +547,7 @@ class Snapshot:
 
     def _changes(self, view: View, number: int, commit: Commit, after: Place) -> Iterator[Change]:
         stream = view.kind == "stream"
-        tables = self._file.tables(view.name, self._txn)
+        tables = self._file.tables(view.name)
         cursor, head = self._txn.cursor(db=tables.rows if stream else tables.log), _COMMIT.pack(number)
         place = list(_later(after, commit.since))
         ends = _padded(commit.place, len(place))
