@@ -10,7 +10,8 @@ from random import Random
 import pytest
 
 from headrace.serve import keys
-from headrace.serve.store import Change, Expired, Place, Reader, Row, Writer
+from headrace.serve.records import Change, Expired, Place, Row
+from headrace.serve.store import Reader, Writer
 from headrace.serve.view import View
 
 PARTITIONS = 3

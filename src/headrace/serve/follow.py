@@ -23,7 +23,8 @@ from headrace.broker import topics
 from headrace.broker.client import Connection
 from headrace.errors import BrokerError
 from headrace.serve import keys
-from headrace.serve.store import Batch, State, Writer
+from headrace.serve.records import State
+from headrace.serve.store import Batch, Writer
 from headrace.serve.view import View
 
 ENDS = "headrace.ends"

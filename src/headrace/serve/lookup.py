@@ -13,7 +13,8 @@ from datetime import datetime
 
 from headrace.serve import keys
 from headrace.serve.problems import Problem, bad_request
-from headrace.serve.store import Expired, Place, Row, Snapshot, moment
+from headrace.serve.records import Expired, Place, Row, moment
+from headrace.serve.store import Snapshot
 from headrace.serve.view import View
 
 FEW, MANY = 100, 10_000

@@ -17,8 +17,8 @@ from starlette.responses import Response, StreamingResponse
 
 from headrace.serve import lookup
 from headrace.serve.problems import Problem
+from headrace.serve.records import Change, Expired, Place, moment
 from headrace.serve.site import Site
-from headrace.serve.store import Change, Expired, Place, moment
 from headrace.serve.view import View
 
 MOST = 200_000

@@ -18,8 +18,9 @@ from starlette.routing import Route as Routed
 from headrace.serve import lookup, push
 from headrace.serve.lookup import FEW, MANY, Range
 from headrace.serve.problems import Problem, bad_request, unknown_view
+from headrace.serve.records import Expired
 from headrace.serve.site import Site
-from headrace.serve.store import Expired, Snapshot
+from headrace.serve.store import Snapshot
 from headrace.serve.view import View
 
 Access = Literal["open", "read"]

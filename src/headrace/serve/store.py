@@ -23,15 +23,32 @@ import shutil
 import struct
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import lmdb
 
 from headrace import private
-from headrace.errors import ConfigError, HeadraceError
+from headrace.errors import ConfigError
+from headrace.serve.records import (
+    CHANGE,
+    PLACE,
+    ROW,
+    Change,
+    Commit,
+    Expired,
+    Place,
+    Row,
+    State,
+    beyond,
+    change_of,
+    commit_of,
+    later,
+    moment,
+    padded,
+    row_of,
+)
 from headrace.serve.view import View
 
 FORMAT = 1
@@ -40,73 +57,9 @@ RESUME_MILLIS = 10 * 60_000
 RESUME_CHANGES = 1_000_000
 _MAP = 256 << 30
 _DATABASES = 2048
-_PLACE = struct.Struct(">qIQ")
-_ROW = _PLACE.size
 _LOG = struct.Struct(">QIQ")
 _COMMIT = struct.Struct(">Q")
-_CHANGE = struct.Struct(">qHi")
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-
-Place = tuple[int, ...]
-
-
-class Expired(HeadraceError):
-    """What is asked for was kept, and is not any more."""
-
-
-class Row(NamedTuple):
-    """A row as it came: its value as the record had it, and where and when (milliseconds) that was."""
-
-    value: bytes
-    time: int
-    partition: int
-    offset: int
-
-
-class Change(NamedTuple):
-    """`before` is None for a row that was not there, `after` for one that is deleted; `place` is just behind it."""
-
-    key: bytes
-    before: bytes | None
-    after: bytes | None
-    time: int
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """How far a view is. `oldest` is the commit before the first change that is kept: from there on one can go on."""
-
-    commit: int = 0
-    place: Place = ()
-    time: int = 0
-    oldest: int = 0
-    oldest_place: Place = ()
-    oldest_time: int = 0
-    filled: bool = False
-    """Whether all has come that was in the topic when the view began: before that it is not to be read."""
-    topic_id: str = ""
-    sources: Mapping[str, Place] = field(default_factory=dict[str, Place])
-    """By topic, how far the application had read when it wrote this; empty where nobody knows."""
-
-    def json(self) -> bytes:
-        return json.dumps(asdict(self), separators=(",", ":")).encode()
-
-    @staticmethod
-    def parse(text: bytes) -> State:
-        found: dict[str, Any] = json.loads(text)
-        found |= {name: tuple(found[name]) for name in ("place", "oldest_place")}
-        found["sources"] = {topic: tuple(place) for topic, place in found["sources"].items()}
-        return State(**found)
-
-
-class Commit(NamedTuple):
-    """`place` is where the view was after it, `since` before it; `time` never goes back."""
-
-    time: int
-    since: Place
-    place: Place
-    changes: int
 
 
 @dataclass(slots=True)
@@ -251,7 +204,7 @@ class Batch:
         opened = self.view(name)
         opened.logged = False
         cursor = self._txn.cursor(db=opened.tables.rows)
-        pack, put, keep = _PLACE.pack, cursor.putmulti, opened.view.keep
+        pack, put, keep = PLACE.pack, cursor.putmulti, opened.view.keep
         items: dict[bytes, bytes | None] = {
             key: None if value is None else pack(time, partition, offset) + value
             for key, value, partition, offset, time in rows
@@ -278,15 +231,15 @@ class Batch:
                 return
             after = None
         else:
-            after = _PLACE.pack(time, partition, offset) + value
+            after = PLACE.pack(time, partition, offset) + value
             before = txn.replace(key, after, db=tables.rows)
-            if before is not None and before[_ROW:] == value:
+            if before is not None and before[ROW:] == value:
                 return
         if opened.view.keep is not None:
             self._aged(opened, key, time if after is not None else None, before)
         at = _LOG.pack(opened.number, partition, offset)
         length = -1 if before is None else len(before)
-        change = _CHANGE.pack(time, len(key), length) + key + (before or b"") + (b"" if after is None else b"\x01" + value)  # pyright: ignore
+        change = CHANGE.pack(time, len(key), length) + key + (before or b"") + (b"" if after is None else b"\x01" + value)  # pyright: ignore
         txn.put(at, change, db=tables.log, append=False)
         if opened.view.history:
             txn.put(key + _COMMIT.pack(opened.number), before or b"", db=tables.undo, overwrite=False)
@@ -297,14 +250,14 @@ class Batch:
         opened = self._open.get(name) or self.view(name)
         _advance(opened, partition, offset, time)
         at = _LOG.pack(opened.number, partition, offset)
-        self._txn.put(at, _PLACE.pack(time, partition, offset) + value, db=opened.tables.rows)
+        self._txn.put(at, PLACE.pack(time, partition, offset) + value, db=opened.tables.rows)
         opened.changes += 1
 
     def reached(self, name: str, place: Sequence[int], sources: Mapping[str, Sequence[int]] | None = None) -> None:
         """The view is there, though the last offsets before it may have no records."""
         opened = self.view(name)
         opened.place = [
-            max(a, b) for a, b in zip(_padded(opened.place, len(place)), _padded(place, len(opened.place)), strict=True)
+            max(a, b) for a, b in zip(padded(opened.place, len(place)), padded(place, len(opened.place)), strict=True)
         ]
         if sources is not None:
             opened.sources = {topic: tuple(ends) for topic, ends in sources.items()}
@@ -315,7 +268,7 @@ class Batch:
 
     def _aged(self, opened: _Open, key: bytes, time: int | None, before: bytes | None) -> None:
         if before is not None:
-            self._txn.delete(_COMMIT.pack(_PLACE.unpack_from(before)[0]) + key, db=opened.tables.age)
+            self._txn.delete(_COMMIT.pack(PLACE.unpack_from(before)[0]) + key, db=opened.tables.age)
         if time is not None:
             self._txn.put(_COMMIT.pack(time) + key, b"", db=opened.tables.age)
 
@@ -357,7 +310,7 @@ class Batch:
         oldest, place, when, budget = state.oldest, state.oldest_place, state.oldest_time, 2 * opened.changes + 64
         while oldest < state.commit and budget > 0:
             text = txn.get(_COMMIT.pack(oldest + 1), db=tables.commits)
-            commit = None if text is None else _commit(text)
+            commit = None if text is None else commit_of(text)
             full = limit is not None and txn.stat(log)["entries"] > limit
             if commit is not None and commit.time > state.time - keep and not full:
                 break
@@ -373,8 +326,8 @@ class Batch:
         found = cursor.set_range(head)
         while found and cursor.key()[:8] == head:
             if opened.view.history and opened.view.kind == "table":
-                _, length, _ = _CHANGE.unpack_from(cursor.value())
-                key = cursor.value()[_CHANGE.size : _CHANGE.size + length]
+                _, length, _ = CHANGE.unpack_from(cursor.value())
+                key = cursor.value()[CHANGE.size : CHANGE.size + length]
                 self._txn.delete(key + head, db=opened.tables.undo)
             found = cursor.delete()
             count += 1
@@ -449,7 +402,7 @@ class Snapshot:
 
     def get(self, view: str, key: bytes) -> Row | None:
         stored = self._txn.get(key, db=self._file.tables(view).rows)
-        return None if stored is None else _row(stored)
+        return None if stored is None else row_of(stored)
 
     def rows(
         self, view: str, start: bytes = b"", stop: bytes | None = None, *, reverse: bool = False
@@ -459,17 +412,17 @@ class Snapshot:
         if not reverse:
             found = cursor.set_range(start) if start else cursor.first()
             while found and (stop is None or cursor.key() < stop):
-                yield cursor.key(), _row(cursor.value())
+                yield cursor.key(), row_of(cursor.value())
                 found = cursor.next()
             return
         found = cursor.last() if stop is None or not cursor.set_range(stop) else cursor.prev()
         while found and cursor.key() >= start:
-            yield cursor.key(), _row(cursor.value())
+            yield cursor.key(), row_of(cursor.value())
             found = cursor.prev()
 
     def commit(self, view: str, number: int) -> Commit | None:
         text = self._txn.get(_COMMIT.pack(number), db=self._file.tables(view).commits)
-        return None if text is None else _commit(text)
+        return None if text is None else commit_of(text)
 
     def as_of(self, view: str, time: int) -> int:
         """The number of the last commit up to that time (milliseconds). Raises Expired if changes since then are not kept."""
@@ -487,7 +440,7 @@ class Snapshot:
         """The row as it was after that commit; the view must have history."""
         cursor = self._txn.cursor(db=self._file.tables(view).undo)
         if cursor.set_range(key + _COMMIT.pack(commit + 1)) and cursor.key()[:-8] == key:
-            return _row(cursor.value()) if cursor.value() else None
+            return row_of(cursor.value()) if cursor.value() else None
         return self.get(view, key)
 
     def rows_at(self, view: str, commit: int, start: bytes = b"", stop: bytes | None = None) -> Iterator[tuple[bytes, Row]]:
@@ -516,7 +469,7 @@ class Snapshot:
                 return
             if number > commit and key != last:
                 last = key
-                yield key, _row(cursor.value()) if cursor.value() else None
+                yield key, row_of(cursor.value()) if cursor.value() else None
             found = cursor.next()
 
     def changes(
@@ -529,19 +482,19 @@ class Snapshot:
         """
         state = self.state(view.name)
         width = max(len(after), len(state.place))
-        after = _padded(after, width)
-        if any(a < b for a, b in zip(after, _padded(state.oldest_place, width), strict=True)):
+        after = padded(after, width)
+        if any(a < b for a, b in zip(after, padded(state.oldest_place, width), strict=True)):
             raise Expired(
                 "the changes since that event are not kept any more", fix="take the view as it is, and follow it from there"
             )
         found: list[Change] = []
-        number = from_commit or self._first(state, lambda commit: _beyond(commit.place, after), view.name)
+        number = from_commit or self._first(state, lambda commit: beyond(commit.place, after), view.name)
         place = after
         while number <= state.commit and len(found) < limit:
             commit = self.commit(view.name, number)
             if commit is not None:
                 found += self._changes(view, number, commit, after)
-                place = _later(place, commit.place)
+                place = later(place, commit.place)
             number += 1
         return found, place
 
@@ -549,8 +502,8 @@ class Snapshot:
         stream = view.kind == "stream"
         tables = self._file.tables(view.name)
         cursor, head = self._txn.cursor(db=tables.rows if stream else tables.log), _COMMIT.pack(number)
-        place = list(_later(after, commit.since))
-        ends = _padded(commit.place, len(place))
+        place = list(later(after, commit.since))
+        ends = padded(commit.place, len(place))
         found, last = cursor.set_range(head), 0
         while found and cursor.key()[:8] == head:
             _, partition, offset = _LOG.unpack(cursor.key())
@@ -560,10 +513,10 @@ class Snapshot:
             if offset >= after[partition]:
                 place[partition] = offset + 1
                 if stream:
-                    row = _row(cursor.value())
+                    row = row_of(cursor.value())
                     yield Change(cursor.key(), None, row.value, row.time, tuple(place))
                 else:
-                    yield _change(cursor.value(), tuple(place))
+                    yield change_of(cursor.value(), tuple(place))
             found = cursor.next()
 
     def _first(self, state: State, holds: Callable[[Commit], bool], view: str) -> int:
@@ -581,48 +534,10 @@ class Snapshot:
 
 def _advance(opened: _Open, partition: int, offset: int, time: int) -> None:
     if partition >= len(opened.place):
-        opened.place = list(_padded(opened.place, partition + 1))
+        opened.place = list(padded(opened.place, partition + 1))
     opened.place[partition] = offset + 1
     if time > opened.time:
         opened.time = time
-
-
-def _padded(place: Sequence[int], width: int) -> Place:
-    return (*place, *((0,) * (width - len(place))))
-
-
-def _later(a: Place, b: Place) -> Place:
-    width = max(len(a), len(b))
-    return tuple(map(max, _padded(a, width), _padded(b, width)))
-
-
-def _beyond(place: Place, after: Place) -> bool:
-    width = max(len(place), len(after))
-    return any(a > b for a, b in zip(_padded(place, width), _padded(after, width), strict=True))
-
-
-def _row(stored: bytes) -> Row:
-    time, partition, offset = _PLACE.unpack_from(stored)
-    return Row(stored[_ROW:], time, partition, offset)
-
-
-def _change(stored: bytes, place: Place) -> Change:
-    time, length, before = _CHANGE.unpack_from(stored)
-    at = _CHANGE.size + length
-    key = stored[_CHANGE.size : at]
-    end = at + max(before, 0)
-    return Change(
-        key,
-        stored[at + _ROW : end] if before >= 0 else None,
-        stored[end + 1 :] if len(stored) > end else None,
-        time,
-        place,
-    )
-
-
-def _commit(text: bytes) -> Commit:
-    when, since, place, changes = json.loads(text)
-    return Commit(when, tuple(since), tuple(place), changes)
 
 
 def _name(what: str, view: str) -> bytes:
@@ -662,8 +577,3 @@ def _boot() -> str:
 
 def erase(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def moment(millis: int) -> str:
-    """As people read it."""
-    return datetime.fromtimestamp(millis / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
