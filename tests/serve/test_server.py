@@ -50,11 +50,15 @@ class Served:
     def start(self) -> None:
         self._said = (self.folder / "stderr").open("w+")
         self.process = subprocess.Popen(self.command, cwd=self.folder, stderr=self._said)
-        self._until(lambda: "views at " in self.said(), "it listens")
-        url = self.said().partition("views at ")[2].partition("/views")[0]
-        self.token = next((self.folder / ".headrace" / "serve").glob("token")).read_text()
-        self.http = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {self.token}"}, timeout=30)
-        self._until(lambda: self.http.get("/ready").status_code == 200, "it is ready")
+        try:
+            self._until(lambda: "views at " in self.said(), "it listens")
+            url = self.said().partition("views at ")[2].partition("/views")[0]
+            self.token = next((self.folder / ".headrace" / "serve").glob("token")).read_text()
+            self.http = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {self.token}"}, timeout=30)
+            self._until(lambda: self.http.get("/ready").status_code == 200, "it is ready")
+        except BaseException:
+            self.process.kill()
+            raise
 
     def said(self) -> str:
         return (self.folder / "stderr").read_text()

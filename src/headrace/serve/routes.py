@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hmac import compare_digest
 from typing import Literal
+from urllib.parse import unquote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -244,8 +245,6 @@ def _time(request: Request) -> int | None:
 
 
 def _unquoted(part: str) -> str:
-    from urllib.parse import unquote
-
     try:
         return unquote(part, errors="strict")
     except UnicodeDecodeError:
