@@ -49,7 +49,7 @@ format: setup
 	@$(RUN)/python kernel/lint.py --write
 
 test: setup lint
-	@$(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=25
+	@$(RUN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=25
 
 # What takes too long for every change.
 soak: setup

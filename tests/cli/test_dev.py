@@ -83,7 +83,7 @@ def test_results_follow_every_save_and_mistakes_are_shown_where_they_are(
     assert dev.says(f"{out}: ").endswith('{"symbol":"A","price":2,"value":20}')
 
     send.send(broker.connection, topic, send.rows([{"symbol": "B", "price": 3}]))
-    assert dev.says(f"{out}: ").endswith('"value": 30}')
+    assert dev.says(f"{out}: ").endswith('"value":30}')
 
     saved = time.monotonic()
     file.write_text(text.replace("price > 1", "price > 2"))
@@ -92,13 +92,13 @@ def test_results_follow_every_save_and_mistakes_are_shown_where_they_are(
     print(f"from the save to the result: {time.monotonic() - saved:.1f} s")
 
     (tmp_path / "rates.py").write_text("RATE = 20\n")
-    assert dev.says(f"{out}: ").endswith('"value": 60}')
+    assert dev.says(f"{out}: ").endswith('"value":60}')
 
     (tmp_path / "rates.py").write_text("RATE = (\n")
     dev.says("error:")
     assert "rates.py:1" in dev.says("  at ")
     (tmp_path / "rates.py").write_text("RATE = 30\n")
-    assert dev.says(f"{out}: ").endswith('"value": 90}')
+    assert dev.says(f"{out}: ").endswith('"value":90}')
 
     file.write_text(text.replace('"price > 1"', '"prize > 1"'))
     dev.says("no column 'prize'")
