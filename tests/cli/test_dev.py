@@ -106,7 +106,7 @@ def test_results_follow_every_save_and_mistakes_are_shown_where_they_are(
 
     # The state of the first program would not fit this one's.
     file.write_text(text.replace('key_by("symbol")', 'key_by("price")').replace("sum(price)", "max(symbol)"))
-    dev.says('"total": "B"')
+    dev.says('"total":"B"')
 
     dev.process.send_signal(signal.SIGINT)
     assert dev.process.wait(60) == 0, dev.said
