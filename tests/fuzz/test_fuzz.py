@@ -1,8 +1,7 @@
-"""A short run of `make fuzz`: a few programs that are always the same, and new ones that are only built and interpreted."""
+"""A short run of `make fuzz`: a few programs that are run, and more that are only built and interpreted; always the same."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,7 +11,7 @@ from pyspark.sql import SparkSession
 from fuzz import group, report, run, shrink
 from fuzz.programs import Program, printed
 
-SEED = random.SystemRandom().randrange(1 << 30)
+SEED = 20_000
 
 
 @pytest.fixture
